@@ -99,6 +99,10 @@ class Row(NamedTuple):
     """The clause where no member is to blame, if that may be."""
     is_trouble: bool = False
     """Whether nobody wants it."""
+    is_silent: bool = False
+    """Whether the coordinator removed a member that sent nothing in time."""
+    is_expiry: bool = False
+    """Whether what it did not send in time were heartbeats: its session was over."""
     said: tuple[str, ...] = ()
     """In lower case, words of a member's own reason that show it."""
 
@@ -117,11 +121,14 @@ CAUSES: dict[str, Row] = {
         *("#0072b2", "expired", "log, topic", "session expired"),
         "{who} sent no heartbeat within its session timeout[ ({session_ms})] and was removed",
         is_trouble=True,
+        is_silent=True,
+        is_expiry=True,
     ),
     CauseKind.SYNC_TIMEOUT: Row(
         *("#f0e442", "expired", "topic", "synced too late"),
         "{who} joined but sent no SyncGroup in time and was removed",
         is_trouble=True,
+        is_silent=True,
     ),
     CauseKind.METADATA_CHANGED: Row(
         *("#56b4e9", "", "log, topic", "topics changed"),
@@ -194,6 +201,29 @@ EXPIRED = tuple(EndCause(key) for key, row in CAUSES.items() if row.ends == "exp
 REMOVING = tuple(CauseKind(key) for key, row in CAUSES.items() if row.is_trouble and row.ends)
 """Causes of rebalances by which a member went that did not want to."""
 
+SILENT = tuple(CauseKind(key) for key, row in CAUSES.items() if row.is_silent)
+
+# What fits where nothing says what happened, in the order in which it is told.
+
+LEFT_WITHOUT_A_WORD = (CauseKind.MEMBER_LEFT, CauseKind.POLL_TIMEOUT)
+"""A member left and gave no reason."""
+REMOVED_FROM_AN_EPOCH = (CauseKind.SESSION_EXPIRED, CauseKind.REBALANCE_TIMEOUT)
+"""Its coordinator removed a member of the newer protocols that was not told of it."""
+GONE_FROM_AN_EPOCH = (*LEFT_WITHOUT_A_WORD, *REMOVED_FROM_AN_EPOCH)
+"""A member of an epoch is not in a later one."""
+GONE_FROM_A_GENERATION = (*LEFT_WITHOUT_A_WORD, *SILENT, CauseKind.ADMIN_REMOVED)
+"""A member of a classic generation is not in the next one."""
+OF_AN_UNSEEN_GENERATION = (
+    *(CauseKind.MEMBER_JOINED, *LEFT_WITHOUT_A_WORD, *SILENT, CauseKind.METADATA_CHANGED),
+    *(CauseKind.COOPERATIVE_FOLLOWUP, CauseKind.MEMBER_REJOINED),
+)
+"""A classic group formed a generation of which nothing is known but its number."""
+
+
+def left_without_a_word(*, is_back: bool) -> CauseKind:
+    """Why a member left that gave no reason: who closes a consumer does not come back with it."""
+    return CauseKind.POLL_TIMEOUT if is_back else CauseKind.MEMBER_LEFT
+
 
 def why_left(reason: str) -> CauseKind | None:
     """Why a member left, where its reason shows more than that; a person's words follow those of an admin's tool."""
@@ -208,6 +238,11 @@ def why_rejoined(reason: str) -> CauseKind | None:
 def _said(reason: str, *kinds: CauseKind) -> CauseKind | None:
     words = reason.lower()
     return next((kind for kind in kinds if any(each in words for each in CAUSES[kind].said)), None)
+
+
+def cause_of_end(end: EndCause) -> CauseKind:
+    """The cause of the rebalance that a member's end sets off; unknown for an end that sets none off."""
+    return CauseKind(end) if CAUSES[end].colour else CauseKind.UNKNOWN
 
 
 def row_of(cause: str | None) -> Row:

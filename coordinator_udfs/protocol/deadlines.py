@@ -15,9 +15,16 @@ from rollcall.coordinator_udfs.protocol.consumer.states import MemberTimer
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.members import Member, PendingMember
 from rollcall.coordinator_udfs.protocol.turn import Timer, Turn
+from rollcall.schemas.causes import EndCause
 from rollcall.schemas.effects import TimerArmed
 
 AnyOwner = Member | PendingMember | ConsumerMember
+_ENDS = {
+    None: EndCause.SESSION_EXPIRED,
+    MemberTimer.REBALANCE: EndCause.REBALANCE_TIMEOUT,
+    MemberTimer.JOIN: EndCause.REBALANCE_TIMEOUT,
+    MemberTimer.SYNC: EndCause.SYNC_TIMEOUT,
+}
 REPORTED_EVERY_MS = 1000
 """A join timer that expires without effect and starts again is reported at most this often."""
 
@@ -30,6 +37,11 @@ class Due(NamedTuple):
     member_id: str
     member_timer: MemberTimer | None = None
     """Which timer of a consumer group's member it is; None for its session."""
+
+    @property
+    def end_cause(self) -> EndCause:
+        """Why the member is removed whose timer this is."""
+        return _ENDS[self.member_timer]
 
 
 def arm_session(group: Group, member: Member, length_ms: int, turn: Turn) -> None:

@@ -27,7 +27,7 @@ from rollcall.coordinator_udfs.protocol.rebalance import (
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Timer, Turn
 from rollcall.schemas import makers
-from rollcall.schemas.causes import Cause, CauseKind, EndCause
+from rollcall.schemas.causes import Cause, CauseKind, EndCause, cause_of_end
 from rollcall.schemas.effects import Effect, PendingMemberRemoved
 
 _DEADLINE_WORK, _MEMBERS_A_UNIT = 30, 10
@@ -83,7 +83,7 @@ def _fire(group: Group, due: Due, turn: Turn) -> None:
     elif group.consumer is not None:
         expire_member(group, group.consumer, due, turn)
     else:
-        _expire_session(group, due.member_id, turn)
+        _expire_session(group, due, turn)
 
 
 def _fire_group_timer(group: Group, timer: Timer, turn: Turn) -> None:
@@ -100,24 +100,24 @@ def _fire_group_timer(group: Group, timer: Timer, turn: Turn) -> None:
             sweep_offsets(group, turn)
 
 
-def _expire_session(group: Group, member_id: str, turn: Turn) -> None:
+def _expire_session(group: Group, due: Due, turn: Turn) -> None:
     """A session timer fired: drops an id given out, or removes the member. A member that waits for an answer stays, and
     its timer does not start again. Either may end the join phase, also that of an initial rebalance.
     """
-    pending = group.take_back(member_id)
+    pending = group.take_back(due.member_id)
     if pending is not None:
         history.pending_member_gone(group, pending, turn)
-        turn.emit(PendingMemberRemoved(at_ms=turn.now_ms, member_id=member_id, end_cause=EndCause.SESSION_EXPIRED))
+        turn.emit(PendingMemberRemoved(at_ms=turn.now_ms, member_id=due.member_id, end_cause=due.end_cause))
         _complete_join_if_all_joined(group, turn)
         return
-    member = group.members[member_id]
+    member = group.members[due.member_id]
     member.session_deadline_ms = None
     if member.has_satisfied_heartbeat:
         return
-    gone = history.Gone(member, EndCause.SESSION_EXPIRED)
+    gone = history.Gone(member, due.end_cause)
     remove_member(group, gone, turn)
     if group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
-        prepare_rebalance(group, makers.cause_by(CauseKind.SESSION_EXPIRED, member), turn, gone=[gone])
+        prepare_rebalance(group, makers.cause_by(cause_of_end(due.end_cause), member), turn, gone=[gone])
     else:
         _complete_join_if_all_joined(group, turn)
 

@@ -35,11 +35,9 @@ from rollcall.coordinator_udfs.protocol.rebalance import (
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas import makers
-from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
+from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind, EndCause, cause_of_end
 from rollcall.schemas.effects import GroupObserved, PendingMemberRemoved
 from rollcall.schemas.messages import GoneMember, GroupObservedRequest, ObservedMember, ObservedOffset
-
-_CAUSE_OF_GOING = {EndCause.SESSION_EXPIRED: CauseKind.SESSION_EXPIRED, EndCause.SYNC_TIMEOUT: CauseKind.SYNC_TIMEOUT}
 
 
 def observe_group(group: Group, request: GroupObservedRequest, turn: Turn) -> None:
@@ -229,9 +227,8 @@ def _see_gone(group: Group, gone: list[GoneMember], turn: Turn) -> None:
         if group.has_all_members_joined:
             complete_join(group, turn)
     elif removed and group.state is not GroupState.EMPTY:
-        kind = _CAUSE_OF_GOING.get(removed[0].end_cause, CauseKind.UNKNOWN)
-        cause = makers.cause_by(kind, removed[0].member)
-        cause.is_inferred = True
+        kind = cause_of_end(removed[0].end_cause)
+        cause = makers.cause_by(kind, removed[0].member, is_inferred=True)
         if len({each.end_cause for each in removed}) == 1 and len(removed) > 1:
             cause.candidates = tuple(
                 CauseCandidate(kind=kind, member_id=each.member.member_id, client_id=each.member.name)

@@ -20,14 +20,7 @@ from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.history import Gone, member_removed
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas import makers
-from rollcall.schemas.causes import Cause, CauseKind, EndCause
-
-_CAUSES = {
-    None: (CauseKind.SESSION_EXPIRED, EndCause.SESSION_EXPIRED),
-    MemberTimer.REBALANCE: (CauseKind.REBALANCE_TIMEOUT, EndCause.REBALANCE_TIMEOUT),
-    MemberTimer.JOIN: (CauseKind.REBALANCE_TIMEOUT, EndCause.REBALANCE_TIMEOUT),
-    MemberTimer.SYNC: (CauseKind.SYNC_TIMEOUT, EndCause.SYNC_TIMEOUT),
-}
+from rollcall.schemas.causes import Cause, cause_of_end
 
 
 def remove_members(group: Group, consumer: ConsumerGroup, gone: Sequence[Gone], cause: Cause, turn: Turn) -> None:
@@ -56,5 +49,5 @@ def expire_member(group: Group, consumer: ConsumerGroup, due: Due, turn: Turn) -
         armed = member.timers.pop(due.member_timer)
         if due.member_timer is MemberTimer.REBALANCE and armed.member_epoch != member.member_epoch:
             return
-    kind, end_cause = _CAUSES[due.member_timer]
-    remove_members(group, consumer, [Gone(member, end_cause)], makers.cause_by(kind, member), turn)
+    cause = makers.cause_by(cause_of_end(due.end_cause), member)
+    remove_members(group, consumer, [Gone(member, due.end_cause)], cause, turn)

@@ -28,7 +28,7 @@ from rollcall.coordinator_udfs.protocol.history import Gone, member_removed, reb
 from rollcall.coordinator_udfs.protocol.rebalance import end_timers
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas import makers
-from rollcall.schemas.causes import Cause, CauseKind, EndCause
+from rollcall.schemas.causes import Cause, CauseKind, EndCause, cause_of_end
 from rollcall.schemas.messages import GoneMember, ObservedConsumer
 
 REBALANCE_TIMEOUT_MS = 300_000
@@ -170,10 +170,8 @@ def see_consumers_gone(group: Group, consumer: ConsumerGroup, gone: list[GoneMem
     for identity in gone:
         member = consumer.members.get(identity.member_id)
         if member is not None and group.consumer is consumer:
-            has_expired = identity.end_cause == EndCause.SESSION_EXPIRED
-            cause = makers.cause_by(CauseKind.SESSION_EXPIRED if has_expired else CauseKind.UNKNOWN, member)
-            cause.is_inferred = True
             removed = Gone(member, EndCause(identity.end_cause), is_inferred=True)
+            cause = makers.cause_by(cause_of_end(removed.end_cause), member, is_inferred=True)
             remove_members(group, consumer, [removed], cause, turn)
 
 

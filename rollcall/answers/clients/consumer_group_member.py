@@ -30,7 +30,7 @@ from rollcall.answers.clients.events import (
     PartitionsRevoked,
     Send,
 )
-from rollcall.answers.clients.reactions import LEAVE_ON_CLOSE, LEAVE_ON_POLL_TIMEOUT
+from rollcall.answers.clients.reactions import LEAVE_ON_CLOSE, LEAVE_UNPOLLED
 from rollcall.answers.clients.requests import find_coordinator
 from rollcall.schemas.consumer_protocol import TopicPartition
 from rollcall.schemas.errors import Error
@@ -250,7 +250,7 @@ class ConsumerGroupMember:
         self.phase = Phase.STALE
         if not is_member or not self._has_node:
             return outputs
-        outputs = [*outputs, LeftGroup(self.member_id, LEAVE_ON_POLL_TIMEOUT, True), self._leave(now_ms)]
+        outputs = [*outputs, LeftGroup(self.member_id, LEAVE_UNPOLLED, True), self._leave(now_ms)]
         self._sent = None
         return outputs
 

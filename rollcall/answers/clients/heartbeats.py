@@ -14,7 +14,7 @@ from rollcall.answers.clients.membership import InFlight, Membership, MemberStat
 from rollcall.answers.clients.reactions import (
     ALREADY_REBALANCING,
     HEARTBEAT,
-    LEAVE_ON_POLL_TIMEOUT,
+    LEAVE_UNPOLLED,
     Reaction,
     encountered,
     fenced,
@@ -40,7 +40,7 @@ def beat(member: Membership, turn: Turn) -> None:
         mark_coordinator_unknown(member, "session timed out without receiving a heartbeat response", turn)
         maybe_look(member, turn)
     elif pulse.poll_deadline_ms <= turn.now_ms:
-        leave_group(member, LEAVE_ON_POLL_TIMEOUT, turn)
+        leave_group(member, LEAVE_UNPOLLED, turn)
     elif pulse.heartbeat_due_ms <= turn.now_ms:
         pulse.heartbeat_due_ms = turn.now_ms + member.config.heartbeat_interval_ms
         send_heartbeat(member, turn)

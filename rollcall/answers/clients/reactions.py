@@ -98,7 +98,7 @@ NEED_TO_REVOKE = "need to revoke partitions and re-join"
 ASSIGNMENT_MISMATCH = "received assignment does not match the current subscription"
 LEAVING = "consumer pro-actively leaving the group"
 
-LEAVE_ON_POLL_TIMEOUT = "consumer poll timeout has expired."
+LEAVE_UNPOLLED = "consumer poll timeout has expired."
 LEAVE_ON_CLOSE = "the consumer is being closed"
 LEAVE_ON_UNSUBSCRIBE = "the consumer unsubscribed from all topics"
 

@@ -28,13 +28,12 @@ from rollcall.answers.clients.events import (
     Send,
 )
 from rollcall.answers.clients.member import GroupMember
-from rollcall.answers.clients.reactions import LEAVE_ON_POLL_TIMEOUT
 from rollcall.answers.simulation.network import Connection, Network
 from rollcall.answers.simulation.plan import ConsumerPlan, GroupProtocol, Span, Subscribed
 from rollcall.answers.simulation.record import ConsumerEvent, Record
 from rollcall.answers.simulation.virtual_time import VirtualTime
 from rollcall.coordinator_udfs.protocol.consumer.patterns import matching
-from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.causes import why_left
 from rollcall.schemas.consumer_protocol import TopicPartition
 from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest, FindCoordinatorRequest, Response
 
@@ -328,4 +327,4 @@ def _note_why(request: MemberRequest, outputs: list[Output]) -> None:
     """Notes on a leaving member's heartbeat that its application had not polled: the protocol has no word for that."""
     if isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch <= LEAVE_EPOCH:
         reasons = [output.reason for output in outputs if isinstance(output, LeftGroup)]
-        request.inferred_cause = CauseKind.POLL_TIMEOUT.value if reasons == [LEAVE_ON_POLL_TIMEOUT] else None
+        request.inferred_cause = why_left(reasons[0]) if len(reasons) == 1 else None

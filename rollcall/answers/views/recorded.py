@@ -6,6 +6,7 @@ Knows the effects table alone. Must not know what is inferred.
 from __future__ import annotations
 
 from rollcall.answers.views.details import opened
+from rollcall.answers.views.view import IS_EXPIRY
 from rollcall.schemas.effects import HeartbeatsTaken, MemberJoined
 
 UNRECORDED_MS = 10_000
@@ -39,7 +40,7 @@ facts AS (
     SELECT group_id, explode({_MOMENTS}) AS at_ms,
       CASE effect WHEN 'member_joined' THEN 1 WHEN 'member_removed' THEN -1 ELSE 0 END AS change,
       {_IS_BEAT} AS is_beat,
-      effect = 'member_removed' AND cause = 'session_expired' AS is_expiry,
+      {IS_EXPIRY} AS is_expiry,
       CASE WHEN effect IN ('member_joined', 'member_updated')
         THEN {opened("session_timeout_ms", MemberJoined)}.session_timeout_ms END AS session_ms
     FROM (

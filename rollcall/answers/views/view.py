@@ -142,6 +142,8 @@ A commit does so for members of the classic protocol alone. Their ids end in a U
 of the newer protocol are shorter.
 """
 
+IS_EXPIRY = "(effect = 'member_removed' AND cause = 'session_expired')"
+"""Whether a member's session ended."""
 IS_ANSWER = """
       effect = 'reply' AND api IN ('JoinGroup', 'SyncGroup') AND error_code IN ('NONE', 'REBALANCE_IN_PROGRESS')"""
 """Whether a fact is the answer to an accepted JoinGroup or SyncGroup, parked before or not."""
@@ -274,7 +276,7 @@ GAPS = f"""--sql
 signs AS (
   SELECT group_id, member_id, at_ms, seq, effect,
     NOT ({IS_ANSWER}) AND (effect <> 'member_removed' OR cause = 'session_expired') AS is_request,
-    effect = 'member_removed' AND cause = 'session_expired' AS is_expiry,
+    {IS_EXPIRY} AS is_expiry,
     effect IN ('reply', 'request_parked') OR (effect = 'offsets_committed' AND generation_id >= 0) AS is_action,
     CASE WHEN effect = 'request_parked' THEN coalesce(answered_seq < seq, true)
       WHEN effect IN ('member_joined', 'member_removed') OR {IS_ANSWER} THEN false

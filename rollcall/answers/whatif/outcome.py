@@ -17,11 +17,12 @@ from itertools import takewhile
 from operator import attrgetter
 from typing import NamedTuple, TypeGuard
 
+from rollcall.answers.clients.reactions import LEAVE_UNPOLLED
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.history.holdings import Holding, Partition, holdings_of
 from rollcall.history.members import Membership, memberships_of
-from rollcall.schemas.causes import CauseKind, EndCause
+from rollcall.schemas.causes import CauseKind, EndCause, row_of, why_left
 from rollcall.schemas.consumer_effects import GroupTypeChanged
 from rollcall.schemas.effects import (
     Assigned,
@@ -213,7 +214,7 @@ def _cause_of(started: RebalanceStarted, since_ms: int, known: ProcessFacts) -> 
     """The cause as of a client library that sends reasons. since_ms: when the rebalance before it began."""
     cause = started.cause
     if cause.kind is CauseKind.MEMBER_LEFT and cause.member_id in known.unpolled:
-        return str(CauseKind.POLL_TIMEOUT)
+        return str(why_left(LEAVE_UNPOLLED))
     has_grown = any(since_ms < each <= started.at_ms for each in known.grown_ms)
     if cause.kind is CauseKind.MEMBER_REJOINED and not cause.client_reason and has_grown:
         return str(CauseKind.METADATA_CHANGED)
@@ -226,7 +227,7 @@ def _count_ends(outcome: Outcome, memberships: Iterable[Membership], known: Proc
             outcome.deaths += known.has_died(one.member_id, *span)
         elif one.ended_at_ms >= span.from_ms:
             has_died = known.has_died(one.member_id, span.from_ms, one.ended_at_ms)
-            if one.end_cause == EndCause.SESSION_EXPIRED:
+            if row_of(one.end_cause).is_expiry:
                 outcome.expiries += 1
                 outcome.wrongly_expired += not has_died
             if has_died and one.end_cause != EndCause.STATIC_MEMBER_REPLACED:

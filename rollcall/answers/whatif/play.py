@@ -17,7 +17,7 @@ from typing import Any
 from rollcall.answers.clients.assignors import ASSIGNORS
 from rollcall.answers.clients.config import ApiVersions, ConsumerConfig
 from rollcall.answers.clients.events import LeftGroup
-from rollcall.answers.clients.reactions import LEAVE_ON_POLL_TIMEOUT
+from rollcall.answers.clients.reactions import LEAVE_UNPOLLED
 from rollcall.answers.simulation.plan import (
     ConsumerPlan,
     GroupProtocol,
@@ -96,7 +96,7 @@ def _processes_in(record: Record) -> dict[str, str]:
 def unpolled_in(record: Record) -> frozenset[str]:
     """The member ids of a run that left because their applications did not poll."""
     left = (each.event for each in record.events if isinstance(each.event, LeftGroup))
-    return frozenset(event.member_id for event in left if event.reason == LEAVE_ON_POLL_TIMEOUT)
+    return frozenset(event.member_id for event in left if event.reason == LEAVE_UNPOLLED)
 
 
 # ---------------------------------------------------------------- the plan

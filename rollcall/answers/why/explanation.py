@@ -20,6 +20,7 @@ from rollcall.history.kinds import CLASSIC, Course, GroupKind, kind_at, kinds_of
 from rollcall.history.members import Membership, Names, memberships_of
 from rollcall.history.parts import course_of, culprit_among
 from rollcall.history.rebalances import Choice, Rebalance, Span, choose
+from rollcall.schemas.causes import row_of
 from rollcall.schemas.consumer_effects import GroupTypeChanged
 from rollcall.schemas.effects import (
     UNKNOWN_END,
@@ -32,10 +33,6 @@ from rollcall.schemas.effects import (
 
 AFTERWARDS_MS = 5 * 60_000
 """How long after a rebalance partitions that move back are looked for."""
-
-
-SILENT = ("session_expired", "sync_timeout")
-"""The causes whose culprit was silent."""
 
 
 class Meanwhile(NamedTuple):
@@ -113,7 +110,7 @@ def explain(group_id: str, read: Read, generation_id: int | None = None, at: Spa
     longest_ms = max((one.session_timeout_ms or 0 for one in memberships), default=0)
     actions_from_ms = round_from_ms - min(longest_ms, LONGEST_SESSION_MS)
     facts = past.around(read, round_from_ms, actions_from_ms, last_ms)
-    if choice.rebalance.cause.kind in SILENT and _last_seen(choice.rebalance, facts, actions_from_ms) is None:
+    if row_of(choice.rebalance.cause.kind).is_silent and _last_seen(choice.rebalance, facts, actions_from_ms) is None:
         # A coordinator that was away, or is slow, notices the end of a session late.
         actions_from_ms = round_from_ms - 2 * LONGEST_SESSION_MS
         facts = past.around(read, round_from_ms, actions_from_ms, last_ms)
@@ -170,7 +167,7 @@ def _explained(
         names=names,
         culprit=culprit_among(memberships, rebalance, end_ms),
         last_seen=_last_seen(rebalance, facts, meanwhile.actions_from_ms)
-        if are_requests_known and cause.kind in SILENT
+        if are_requests_known and row_of(cause.kind).is_silent
         else None,
         protocol_name=course.protocol_name,
         leader=course.leader,

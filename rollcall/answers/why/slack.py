@@ -12,6 +12,7 @@ from typing import NamedTuple
 from rollcall.history.facts import BEGIN_ANEW, OF_REQUESTS, Fact
 from rollcall.history.kinds import kind_of
 from rollcall.history.members import Membership, Names
+from rollcall.schemas.causes import row_of
 from rollcall.schemas.consumer_effects import TAKES_MEMBERS_OVER, GroupTypeChanged
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effects import GroupFound, GroupObserved, JoinPhaseEnded
@@ -115,7 +116,7 @@ def _restarted(fact: Fact, members: Iterable[str]) -> Iterable[str]:
 
 def is_expiry(fact: Fact) -> bool:
     """Whether a member's session ran out."""
-    return fact.effect == EffectName.MEMBER_REMOVED and fact.cause == "session_expired"
+    return fact.effect == EffectName.MEMBER_REMOVED and row_of(fact.cause).is_expiry
 
 
 class Seen(NamedTuple):

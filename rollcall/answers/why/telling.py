@@ -65,7 +65,7 @@ def headline(e: Explanation) -> str:
 def _clause(e: Explanation) -> str:
     """What set it off."""
     cause = e.rebalance.cause
-    is_unrenewed = cause.kind == CauseKind.SESSION_EXPIRED and e.last_seen is not None and not e.last_seen.does_renew
+    is_unrenewed = row_of(cause.kind).is_expiry and e.last_seen is not None and not e.last_seen.does_renew
     sentence = NOT_RENEWED if is_unrenewed else ""
     # A home does not say whether the culprit of an open cause was seen: a topic only shows who is gone.
     fits = fitting(cause, _name(e)) if cause.kind == CauseKind.UNKNOWN else ()

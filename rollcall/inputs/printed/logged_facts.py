@@ -173,15 +173,16 @@ class FactKind(StrEnum):
 
 NEW_IDS = (FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED)
 """Lines with the id of a new member."""
+GOES = (FactKind.MEMBER_LEFT, FactKind.MEMBER_EXPIRED)
+"""By these a coordinator of classic groups ends one membership."""
 REMOVED_EPOCH = (
     *(FactKind.MEMBER_LEFT_EPOCH, FactKind.MEMBER_EXPIRED_EPOCH),
     *(FactKind.MEMBER_TOO_SLOW_EPOCH, FactKind.MEMBER_NOT_SYNCED_EPOCH),
 )
 """By these a coordinator of newer groups ends a membership."""
-OWN_ENDS = (
-    *(FactKind.LEAVE_SENT, FactKind.POLL_TIMEOUT, FactKind.MEMBERSHIP_LOST, FactKind.INSTANCE_FENCED),
-    FactKind.CLOSED,
-)
+LEAVES = (FactKind.POLL_TIMEOUT, FactKind.LEAVE_SENT)
+"""By these a client leaves; the second may not say why."""
+OWN_ENDS = (*LEAVES, FactKind.MEMBERSHIP_LOST, FactKind.INSTANCE_FENCED, FactKind.CLOSED)
 """By these a client's log ends a membership."""
 NEWER = (
     *(FactKind.EPOCH_BUMPED, FactKind.TARGET_COMPUTED, FactKind.MEMBER_PROGRESSED, FactKind.PATTERNS_SCANNED),

@@ -17,7 +17,7 @@ from rollcall.inputs.printed.groups.assigned import OWNERS
 from rollcall.inputs.printed.groups.broker_owners import says_owner
 from rollcall.inputs.printed.groups.leaders import HAS_TO_ASSIGN, leader_of
 from rollcall.inputs.printed.groups.own_part import LEFT, OWN
-from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact, between_ms, printer_of
+from rollcall.inputs.printed.logged_facts import BROKER, LEAVES, FactKind, LoggedFact, between_ms, printer_of
 from rollcall.inputs.printed.logged_rebalances import (
     Holder,
     LoggedGroup,
@@ -30,7 +30,6 @@ from rollcall.schemas.causes import Cause, CauseKind, row_of
 
 _LONGEST_WORDS = 120
 """Characters of a client's own reason."""
-_LEFT = (FactKind.LEAVE_SENT, FactKind.POLL_TIMEOUT)
 WORTH_SAYING_MS = 100
 """A request that took less was not waited for."""
 
@@ -58,7 +57,7 @@ def cause_sentence(rebalance: LoggedRebalance) -> str:
     is_leave = rebalance.outcome == LEFT and cause.is_inferred and not fits
     shown = replace(cause, is_inferred=False) if is_leave else cause
     # Only a broker's line or the culprit's own says who set it off: another client's shows who is gone.
-    is_seen = any(one.dialect == BROKER or one.kind in _LEFT for one in rebalance.facts)
+    is_seen = any(one.dialect == BROKER or one.kind in LEAVES for one in rebalance.facts)
     is_seen = is_seen if source is Source.LINES else not cause.is_inferred
     clause = cause_clause(shown, terms, fits, doubt="" if is_seen else "inferred; ")
     clause = clause if who and clause.startswith(who) else clause[0].upper() + clause[1:]
@@ -162,7 +161,7 @@ def left_open(groups: list[LoggedGroup]) -> list[str]:
     if any(group.group_type == "classic" for group in of_lines):  # A recording has hosts.
         found.append("On which hosts members ran: a dump of __consumer_offsets has it, or the broker's request log.")
     found += _who_owned(groups)
-    if any(one.cause.kind is CauseKind.SESSION_EXPIRED for one in rebalances):
+    if any(row_of(one.cause.kind).is_expiry for one in rebalances):
         found.append(
             "Why a member was silent until its session expired: its process may have died, or lived on without "
             "reaching the broker. Its own log says it."

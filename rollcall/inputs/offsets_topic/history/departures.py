@@ -196,14 +196,11 @@ def judge(e: Evidence) -> Verdict:
     if e.stopped_committing:
         # An unknown session may be as long as the silence.
         fits_expiry = e.fits_expiry or (e.fell_silent and not e.is_session_known)
-        fitting = [
-            end
-            for end, fits in (
-                (EndCause.SESSION_EXPIRED, e.is_expiry_possible and fits_expiry),
-                (EndCause.POLL_TIMEOUT, e.fits_poll_timeout),
-            )
-            if fits
-        ]
+        fits = {
+            EndCause.SESSION_EXPIRED: e.is_expiry_possible and fits_expiry,
+            EndCause.POLL_TIMEOUT: e.fits_poll_timeout,
+        }
+        fitting = [end for end, does_fit in fits.items() if does_fit]
         if len(fitting) == 1 and (e.is_session_known or e.fell_silent or fitting != [EndCause.POLL_TIMEOUT]):
             return Verdict(fitting[0])
         if fitting:
@@ -226,11 +223,8 @@ def _static(e: Evidence) -> Verdict:
     """A static member sends no LeaveGroup unless configured to; an administrator can remove it."""
     if e.silence_ms >= e.session_ms or (e.fell_silent and e.is_expiry_possible):
         return Verdict(EndCause.SESSION_EXPIRED)
-    if e.session_timeout_ms >= 0:
-        return Verdict(EndCause.UNKNOWN, candidates=(EndCause.ADMIN_REMOVED, EndCause.MEMBER_LEFT))
-    return Verdict(
-        EndCause.UNKNOWN, candidates=(EndCause.SESSION_EXPIRED, EndCause.ADMIN_REMOVED, EndCause.MEMBER_LEFT)
-    )
+    expired = () if e.session_timeout_ms >= 0 else (EndCause.SESSION_EXPIRED,)
+    return Verdict(EndCause.UNKNOWN, candidates=(*expired, EndCause.ADMIN_REMOVED, EndCause.MEMBER_LEFT))
 
 
 def _open(e: Evidence) -> Verdict:

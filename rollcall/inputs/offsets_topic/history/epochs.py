@@ -24,7 +24,7 @@ from rollcall.inputs.offsets_topic.history.story import Story, candidate, candid
 from rollcall.inputs.offsets_topic.records.shapes import ConsumerGroupMetadataValue
 from rollcall.inputs.tolerances import RETURNED_AT_ONCE_MS
 from rollcall.schemas import makers
-from rollcall.schemas.causes import EXPIRED, LEFT, Cause, CauseKind, EndCause
+from rollcall.schemas.causes import EXPIRED, LEFT, Cause, CauseKind, EndCause, row_of
 from rollcall.schemas.effects import CauseFound, GroupCreated, GroupFound
 
 FIRST_EPOCH = 1
@@ -241,9 +241,8 @@ def _emit_return(member: Member, at_ms: int, story: Story) -> None:
     if departure is None:
         return
     history.departures.remove(departure)
-    ends = departure.returning
-    if at_ms - departure.at_ms <= RETURNED_AT_ONCE_MS:
-        ends = [end for end in ends if end != EndCause.SESSION_EXPIRED]
+    is_at_once = at_ms - departure.at_ms <= RETURNED_AT_ONCE_MS
+    ends = [end for end in departure.returning if not (is_at_once and row_of(end).is_silent)]
     if not ends:
         return
     found = [candidate(CauseKind(end), member) for end in ends]

@@ -13,12 +13,7 @@ from rollcall.inputs.offsets_topic.history.departures import Verdict
 from rollcall.inputs.offsets_topic.history.state import Member
 from rollcall.inputs.offsets_topic.history.story import candidate, candidates_of
 from rollcall.schemas import makers
-from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind, EndCause
-
-_ANY_CAUSE = (
-    *(CauseKind.MEMBER_JOINED, CauseKind.MEMBER_LEFT, CauseKind.POLL_TIMEOUT, CauseKind.SESSION_EXPIRED),
-    *(CauseKind.SYNC_TIMEOUT, CauseKind.METADATA_CHANGED, CauseKind.COOPERATIVE_FOLLOWUP, CauseKind.MEMBER_REJOINED),
-)
+from rollcall.schemas.causes import OF_AN_UNSEEN_GENERATION, Cause, CauseCandidate, CauseKind, EndCause
 
 
 @dataclass(frozen=True)
@@ -80,9 +75,8 @@ def cause_of(change: Change) -> Cause:
         return _from_empty(change)
     candidates = _candidates(change)
     if change.generations > 1:
-        # What else may have happened in generations that are not in the topic: anything that rebalances a group.
         known = {one.kind for one in candidates}
-        return _unknown([*candidates, *(candidate(kind) for kind in _ANY_CAUSE if kind not in known)])
+        return _unknown([*candidates, *(candidate(kind) for kind in OF_AN_UNSEEN_GENERATION if kind not in known)])
     if not candidates:
         return _unknown([candidate(CauseKind.MEMBER_REJOINED), candidate(CauseKind.METADATA_CHANGED)])
     left = _left_and_came_back(change)

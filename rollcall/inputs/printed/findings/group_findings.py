@@ -14,7 +14,7 @@ from rollcall.inputs.printed.findings.coordinator_findings import COORDINATOR_RU
 from rollcall.inputs.printed.findings.static_members import static_members
 from rollcall.inputs.printed.groups.broker_owners import never_given_up, owners
 from rollcall.inputs.printed.groups.holders import INITIAL_DELAY_MS, is_a_timeout, may_have_been_empty, was_empty
-from rollcall.inputs.printed.logged_facts import NEW_IDS, NEWER, FactKind, LoggedFact, between_ms, gap_ms
+from rollcall.inputs.printed.logged_facts import GOES, NEW_IDS, NEWER, FactKind, LoggedFact, between_ms, gap_ms
 from rollcall.inputs.printed.logged_rebalances import (
     Finding,
     LoggedGroup,
@@ -25,7 +25,7 @@ from rollcall.inputs.printed.logged_rebalances import (
     trouble,
 )
 from rollcall.inputs.tolerances import GIVEN_TOGETHER_MS, NOT_WAITED_MS, TIMER_LATE_MS
-from rollcall.schemas.causes import CauseKind, name_of
+from rollcall.schemas.causes import CauseKind, name_of, row_of
 
 OFTEN = 3
 """This number of rebalances by one member is a pattern."""
@@ -48,7 +48,7 @@ def findings_of(group: LoggedGroup) -> list[Finding]:
 def _never_synced(group: LoggedGroup) -> Iterator[Finding]:
     """Members that expired one session after the join phase, whose leader's assignment never came."""
     for before, rebalance in pairwise(group.rebalances):
-        if rebalance.cause.kind is not CauseKind.SESSION_EXPIRED or rebalance.began_at_ms is None:
+        if not row_of(rebalance.cause.kind).is_expiry or rebalance.began_at_ms is None:
             continue
         if before.ended_at_ms is not None:
             yield from _silent_since_assigned(before, rebalance, rebalance.began_at_ms - before.ended_at_ms)
@@ -113,7 +113,7 @@ def _came_again(group: LoggedGroup) -> Iterator[Finding]:
         member_id = fact.member_id or joiners.get(id(fact), "")
         if member_id and (is_join or fact.kind in NEW_IDS):
             ids.setdefault(client_id_of(member_id), {}).setdefault(member_id, fact)
-    removed = {fact.member_id for fact in group.facts if fact.kind in (FactKind.MEMBER_EXPIRED, FactKind.MEMBER_LEFT)}
+    removed = {fact.member_id for fact in group.facts if fact.kind in GOES}
     for client_id, given in ids.items():
         if client_id and len(given) > 1 and not removed & given.keys():
             yield suggested(

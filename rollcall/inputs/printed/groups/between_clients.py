@@ -15,7 +15,7 @@ from rollcall.inputs.printed.groups.leaders import say_what_leaders_show, with_m
 from rollcall.inputs.printed.groups.own_epochs import OwnHistory, is_newer_line
 from rollcall.inputs.printed.groups.own_generations import learnt_of_others
 from rollcall.inputs.printed.groups.own_part import LEFT, LONGEST_MS, NOT_BACK
-from rollcall.inputs.printed.groups.reasons import LEFT_WITHOUT_A_WORD, Reason, cause_of
+from rollcall.inputs.printed.groups.reasons import Reason, cause_of
 from rollcall.inputs.printed.lines.entries import DATED
 from rollcall.inputs.printed.logged_facts import FactKind
 from rollcall.inputs.printed.logged_rebalances import (
@@ -27,13 +27,10 @@ from rollcall.inputs.printed.logged_rebalances import (
 )
 from rollcall.inputs.tolerances import AT_ONCE_MS, CLOCKS_WITHIN_MS
 from rollcall.schemas import makers
-from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind
+from rollcall.schemas.causes import GONE_FROM_A_GENERATION, LEFT_WITHOUT_A_WORD, Cause, CauseCandidate, CauseKind
 
 ABSENT = "the next generation's leader did not find it among the members"
-_WENT = Reason(
-    CauseKind.UNKNOWN,
-    candidates=(*LEFT_WITHOUT_A_WORD, CauseKind.SESSION_EXPIRED, CauseKind.SYNC_TIMEOUT, CauseKind.ADMIN_REMOVED),
-)
+_WENT = Reason(CauseKind.UNKNOWN, candidates=GONE_FROM_A_GENERATION)
 """Why a member may be gone of which nothing else is known."""
 _SILENT = Reason(CauseKind.SESSION_EXPIRED, candidates=(CauseKind.SESSION_EXPIRED, *LEFT_WITHOUT_A_WORD))
 """Why a member may be gone whose log ends: a line that it leaves may be missing."""
@@ -196,7 +193,7 @@ def _name_who_is_silent(rebalance: LoggedRebalance, clients: Sequence[OwnHistory
     if len(silent) == 1:
         rebalance.cause = cause_of(_SILENT._replace(member_id=silent[0].member_id), silent[0].client_id)
     elif silent:
-        fits = [candidate(CauseKind.SESSION_EXPIRED, one.member_id, one.client_id) for one in silent]
+        fits = [candidate(_SILENT.kind, one.member_id, one.client_id) for one in silent]
         rebalance.cause = makers.cause_among(fits)
 
 

@@ -10,25 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence, Set
 from itertools import takewhile
 
-from rollcall.inputs.printed.groups.logged_members import ENDS
-from rollcall.inputs.printed.groups.reasons import DOWNGRADED, LEFT_WITHOUT_A_WORD, Reason, cause_of, left_by
+from rollcall.inputs.printed.groups.reasons import DOWNGRADED, Reason, cause_of, gone_by
 from rollcall.inputs.printed.logged_facts import REMOVED_EPOCH, FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_rebalances import LoggedRebalance, client_id_of, inferred
 from rollcall.inputs.tolerances import AT_ONCE_MS, BACK_AFTER_LEAVE_MS, TOGETHER_MS
-from rollcall.schemas.causes import Cause, CauseKind
+from rollcall.schemas.causes import GONE_FROM_AN_EPOCH, LEFT_WITHOUT_A_WORD, Cause, CauseKind, left_without_a_word
 
 BY_A_MEMBER = (*REMOVED_EPOCH, FactKind.MEMBER_JOINED_EPOCH, FactKind.PATTERNS_SCANNED)
 _COMES_BACK = (FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED, FactKind.STATIC_MEMBER_REPLACED)
-_BROUGHT_BY = {
-    FactKind.MEMBER_ADDED: CauseKind.MEMBER_JOINED,
-    FactKind.MEMBER_EXPIRED: CauseKind.SESSION_EXPIRED,
-}
-_MISSING = Reason(
-    CauseKind.MEMBER_LEFT,
-    candidates=(*LEFT_WITHOUT_A_WORD, CauseKind.SESSION_EXPIRED, CauseKind.REBALANCE_TIMEOUT),
-)
+_BROUGHT_BY = (FactKind.MEMBER_ADDED, FactKind.MEMBER_EXPIRED)
+_MISSING = Reason(CauseKind.MEMBER_LEFT, candidates=GONE_FROM_AN_EPOCH)
 """Why a member may be missing in a target assignment."""
-_WITHOUT_A_LINE = (CauseKind.SUBSCRIPTION_CHANGED, CauseKind.MEMBER_JOINED, *_MISSING.candidates)
+_WITHOUT_A_LINE = (CauseKind.SUBSCRIPTION_CHANGED, CauseKind.MEMBER_JOINED, *GONE_FROM_AN_EPOCH)
 """Why an epoch began whose topics are the same: a subscription has a line at DEBUG alone, or a line is missing."""
 _OF_TOPICS = (CauseKind.SUBSCRIPTION_CHANGED, CauseKind.METADATA_CHANGED)
 
@@ -85,7 +78,8 @@ class Causes:
         before, line = self._lines[max(place - 1, 0)], self._lines[place]
         after_ms = between_ms(before, line)
         is_it = not line.reason and before.kind in _BROUGHT_BY and after_ms is not None and 0 <= after_ms <= TOGETHER_MS
-        return inferred(_BROUGHT_BY[before.kind], before.member_id) if is_it else Cause(kind=CauseKind.UNKNOWN)
+        kind = CauseKind.MEMBER_JOINED if before.kind is FactKind.MEMBER_ADDED else gone_by(before).kind
+        return inferred(kind, before.member_id) if is_it else Cause(kind=CauseKind.UNKNOWN)
 
     def removed(self, place: int, gone: list[LoggedFact]) -> list[LoggedFact]:
         """Return the lines of who went before a rebalance that begins at a place.
@@ -124,11 +118,9 @@ class Causes:
         if line.kind is FactKind.MEMBER_JOINED_EPOCH:
             who = Reason(CauseKind.MEMBER_JOINED, member_id=line.member_id, instance_id=line.instance_id)
             return cause_of(who)
-        cause = cause_of_going(line)
-        if cause.candidates:
-            # An id lives as long as its consumer: one that joins again did not close, it had polled too late.
-            is_back = self._joins.get(line.member_id, -1) > place
-            cause.kind = CauseKind.POLL_TIMEOUT if is_back else CauseKind.MEMBER_LEFT
+        cause = cause_of(gone_by(line))
+        if cause.candidates:  # An id lives as long as its consumer.
+            cause.kind = left_without_a_word(is_back=self._joins.get(line.member_id, -1) > place)
         return cause
 
     def of_epoch(self, place: int, since: Sequence[int], members: Container[str]) -> tuple[Cause, list[LoggedFact]]:
@@ -200,13 +192,5 @@ def _leave(reason: Reason, removed: Sequence[LoggedFact]) -> Reason:
     named = {*reason.member_ids, reason.member_id} - {""}
     leaves = [one for one in removed if one.kind is FactKind.MEMBER_LEFT and (not named or one.member_id in named)]
     if leaves:
-        return left_by(leaves[0])
+        return gone_by(leaves[0])
     return reason._replace(member_id=reason.member_id or next(iter(reason.member_ids), ""))
-
-
-def cause_of_going(line: LoggedFact) -> Cause:
-    """Why a rebalance began, by the line of who went."""
-    if line.kind not in ENDS:
-        return cause_of(left_by(line))
-    kind = CauseKind(ENDS[line.kind].value)
-    return cause_of(Reason(kind, member_id=line.member_id, instance_id=line.instance_id))

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.inputs.printed.groups.causes import BY_A_MEMBER, Causes, is_at_once
-from rollcall.inputs.printed.groups.logged_members import ENDS, members_in
+from rollcall.inputs.printed.groups.logged_members import members_in
 from rollcall.inputs.printed.groups.running import Running
 from rollcall.inputs.printed.groups.standing import FIRST_EPOCH, UNKNOWN_STATE
 from rollcall.inputs.printed.logged_facts import REMOVED_EPOCH, FactKind, LoggedFact, between_ms
@@ -89,10 +89,7 @@ class Epochs:
         self._begin_anew()
 
     def _remove(self, place: int, line: LoggedFact) -> None:
-        if line.kind in ENDS:
-            self._members.remove(line.member_id, ENDS[line.kind], line)
-        else:
-            self._members.leave(line)
+        self._members.leave(line)
         self._subscribed.discard(line.member_id)
         one = self._running.one
         if one is not None and line.kind is FactKind.MEMBER_TOO_SLOW_EPOCH and line.length_ms is not None:

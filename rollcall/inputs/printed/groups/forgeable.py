@@ -16,14 +16,14 @@ from dataclasses import replace
 
 from rollcall.inputs.printed.groups.reasons import Reason, read_reason
 from rollcall.inputs.printed.lines.forged_lines import Span, within
-from rollcall.inputs.printed.logged_facts import BROKER, NEW_IDS, REMOVED_EPOCH, FactKind, LoggedFact
+from rollcall.inputs.printed.logged_facts import BROKER, GOES, NEW_IDS, REMOVED_EPOCH, FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup, candidate
 from rollcall.schemas.causes import Cause, CauseKind
 
 MOST_FORGED = 1_600
 """Lines about groups that the ids and the reason of one request hold: 98 kB, of 60 characters each."""
 _ROUNDS = 8
-_ENDS = (FactKind.MEMBER_EXPIRED, FactKind.MEMBER_LEFT, FactKind.MEMBERS_NOT_BACK, *REMOVED_EPOCH)
+_ENDS = (*GOES, FactKind.MEMBERS_NOT_BACK, *REMOVED_EPOCH)
 _FORGETS = (
     *(FactKind.GROUP_EMPTIED, FactKind.GROUP_TAKEN_OVER, FactKind.GROUP_UNLOADED, FactKind.GROUP_DIED),
     FactKind.GROUP_CONVERTED,

@@ -11,18 +11,16 @@ from collections.abc import Sequence
 
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.coordinator_udfs.protocol.states import GroupState
-from rollcall.inputs.printed.groups.causes import Causes, cause_of_going
+from rollcall.inputs.printed.groups.causes import Causes
 from rollcall.inputs.printed.groups.holders import holder_of
-from rollcall.inputs.printed.groups.logged_members import ENDS
-from rollcall.inputs.printed.groups.reasons import read_reason
+from rollcall.inputs.printed.groups.reasons import cause_of, gone_by, read_reason
 from rollcall.inputs.printed.groups.running import Running
-from rollcall.inputs.printed.logged_facts import NEW_IDS, FactKind, LoggedFact
+from rollcall.inputs.printed.logged_facts import GOES, NEW_IDS, FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import LoggedRebalance, rebalance_of
 from rollcall.inputs.tolerances import NOT_WAITED_MS, TOGETHER_MS
 from rollcall.schemas.causes import CauseKind, EndCause
 from rollcall.schemas.effects import UNKNOWN_END, JoinPhaseEnded
 
-_GOES = (FactKind.MEMBER_LEFT, FactKind.MEMBER_EXPIRED)
 _IN_COMPLETING = "during CompletingRebalance"
 """In the reason of a rebalance that began while the assignment of the one before was awaited."""
 
@@ -69,18 +67,15 @@ class Generations:
                 members.replace(line.member_id, line.other_member_id, line.instance_id)
                 if self._standing.state == GroupState.STABLE.value:
                     members.store(self._standing.count)
-            case FactKind.MEMBER_LEFT:
+            case kind if kind in GOES:
                 members.leave(line)
+                self._gone.append(line)
+                self._blame_for_emptying()
             case FactKind.MEMBERS_NOT_BACK:
                 for member_id in line.member_ids:
                     members.remove(member_id, EndCause.REBALANCE_TIMEOUT)
-            case FactKind.MEMBER_EXPIRED:
-                members.remove(line.member_id, ENDS[line.kind], line)
             case _:
                 pass
-        if line.kind in _GOES:
-            self._gone.append(line)
-            self._blame_for_emptying()
 
     def _begin(self, place: int, line: LoggedFact) -> None:
         self._running.end("superseded" if _is_too_soon(self.running, line) else UNKNOWN_END)
@@ -180,7 +175,7 @@ class Generations:
     def _count_before(self, emptied: LoggedRebalance) -> None:
         """Where one member's end emptied a group at once, it had been alone in the generation before."""
         before = next(iter(self._running.rebalances[-2:-1]), None)
-        gone = {each.member_id for each in (*emptied.facts, *self._gone) if each.kind in _GOES}
+        gone = {each.member_id for each in (*emptied.facts, *self._gone) if each.kind in GOES}
         is_at_once = emptied.began_at_ms is not None and (emptied.ended_at_ms or 0) - emptied.began_at_ms <= TOGETHER_MS
         if before is None or before.members is not None or len(gone) != 1 or not is_at_once:
             return
@@ -197,7 +192,7 @@ class Generations:
             if line.at_ms is None or last.ended_at_ms is None or abs(line.at_ms - last.ended_at_ms) > TOGETHER_MS:
                 continue
             last.facts.append(line)
-            last.cause = cause_of_going(line)
+            last.cause = cause_of(gone_by(line))
 
 
 def _is_too_soon(before: LoggedRebalance | None, line: LoggedFact) -> bool:

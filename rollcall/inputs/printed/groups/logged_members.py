@@ -12,20 +12,14 @@ from typing import NamedTuple
 import re2
 
 from rollcall.inputs.printed.groups.logged_effects import Place, Written
-from rollcall.inputs.printed.groups.reasons import Reason, left_by
-from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact
+from rollcall.inputs.printed.groups.reasons import ENDS, Reason, gone_by
+from rollcall.inputs.printed.logged_facts import BROKER, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import client_id_of, configured_id
 from rollcall.schemas import makers
 from rollcall.schemas.causes import LEFT, Cause, CauseKind, EndCause
 from rollcall.schemas.effects import MemberRemoved
 from rollcall.schemas.makers import NO_TERMS
 
-ENDS = {
-    FactKind.MEMBER_EXPIRED: EndCause.SESSION_EXPIRED,
-    FactKind.MEMBER_EXPIRED_EPOCH: EndCause.SESSION_EXPIRED,
-    FactKind.MEMBER_TOO_SLOW_EPOCH: EndCause.REBALANCE_TIMEOUT,
-    FactKind.MEMBER_NOT_SYNCED_EPOCH: EndCause.SYNC_TIMEOUT,
-}
 OF_TASKS = "=(active="
 """What the target of each member of a streams group begins with."""
 _OF_A_MEMBER = re2.compile(r"(?:\A\{|, )(?P<member_id>[^{}=]+)=(?:(?:Member)?Assignment\(|\(active=)")
@@ -164,15 +158,16 @@ class Members:
         self.add(self.named(new_id, instance_id=instance_id), replaces=old_id)
 
     def leave(self, line: LoggedFact) -> None:
-        """It left; two lines may say so."""
-        if not self.has_gone(line.member_id):
-            self.go(line.member_id, left_by(line), line)
+        """It went; two lines may say that it left."""
+        if line.kind in ENDS:
+            self.remove(line.member_id, ENDS[line.kind], line)
+        elif not self.has_gone(line.member_id):
+            self.go(line.member_id, gone_by(line), line)
 
     def go(self, member_id: str, reason: Reason, line: LoggedFact) -> None:
         """It went, and a line says why. The rebalance that it sets off may say that better."""
-        fits = tuple(EndCause(one.value) for one in reason.candidates)
-        end_cause, words = EndCause(reason.kind.value), reason.client_reason
-        removed = self.remove(member_id, end_cause, line, candidates=fits, client_reason=words)
+        fits, words = tuple(map(EndCause, reason.candidates)), reason.client_reason
+        removed = self.remove(member_id, EndCause(reason.kind), line, candidates=fits, client_reason=words)
         if removed is not None:
             self.left[id(line)] = removed
 

@@ -18,14 +18,12 @@ from rollcall.inputs.printed.groups.own_part import LEFT
 from rollcall.inputs.printed.groups.reasons import Reason
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, is_unknown_member
 from rollcall.inputs.printed.logged_rebalances import LoggedRebalance, inferred, rebalance_of
-from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.causes import REMOVED_FROM_AN_EPOCH, CauseKind
 
 _CHANGES = (FactKind.MEMBER_PROGRESSED, FactKind.JOIN_SENT, FactKind.LEAVE_SENT)
 _CLASSIC = (FactKind.JOIN_SENT, FactKind.JOINED, FactKind.SYNCED, FactKind.GROUP_IS_REBALANCING)
 _LEFT = (UNSUBSCRIBED, STALE)
 """States of a member that has left, so that its next join is new to its coordinator."""
-_ENDED = (CauseKind.SESSION_EXPIRED, CauseKind.REBALANCE_TIMEOUT)
-"""Why a coordinator may have removed a member that was not told of it."""
 
 
 class OwnHistory(NamedTuple):
@@ -132,6 +130,6 @@ class _OwnEpochs:
         if fact.instance_id or self.removed is not None or self.leave is not None or (self.epoch or 0) <= 0:
             return
         one = replace(rebalance_of(fact), from_generation_id=self.epoch, outcome=LEFT, facts=[fact])
-        one.cause = self._own.cause(Reason(CauseKind.UNKNOWN, candidates=_ENDED))
+        one.cause = self._own.cause(Reason(CauseKind.UNKNOWN, candidates=REMOVED_FROM_AN_EPOCH))
         self.removed = fact
         self._found.append(one)

@@ -14,16 +14,14 @@ from rollcall.inputs.printed.absence import could_stand
 from rollcall.inputs.printed.groups.leaders import members_of
 from rollcall.inputs.printed.groups.own_membership import OwnMembership
 from rollcall.inputs.printed.groups.own_part import LEFT, LONGEST_MS, OwnPart
-from rollcall.inputs.printed.groups.reasons import LEFT_WITHOUT_A_WORD, Reason, cause_in_words
-from rollcall.inputs.printed.logged_facts import LEAVE_REFUSED, FactKind, LoggedFact, between_ms, in_a_rebalance
+from rollcall.inputs.printed.groups.reasons import Reason, cause_in_words
+from rollcall.inputs.printed.logged_facts import LEAVE_REFUSED, LEAVES, FactKind, LoggedFact, between_ms, in_a_rebalance
 from rollcall.inputs.printed.logged_partitions import names_no_partition, partitions_in
 from rollcall.inputs.printed.logged_rebalances import LoggedRebalance, rebalance_of
 from rollcall.inputs.tolerances import LEFT_WITHIN_MS
-from rollcall.schemas.causes import Cause, CauseKind
+from rollcall.schemas.causes import LEFT_WITHOUT_A_WORD, Cause, CauseKind, left_without_a_word
 
 _LEARNT = (FactKind.GROUP_IS_REBALANCING, FactKind.REJOIN_WANTED)
-_LEFT = (FactKind.POLL_TIMEOUT, FactKind.LEAVE_SENT)
-"""Why a client may have left that does not say why."""
 _ENDS = (FactKind.SYNCED, FactKind.PARTITIONS_ADDED)
 _BEGINS = (FactKind.CLIENT_STARTED, FactKind.MEMBER_ID_SET)
 """What a client prints only as it begins or comes back, before it asks to join."""
@@ -84,12 +82,12 @@ class OwnGenerations:
         is_found_first = self._latest is None and fact.kind is FactKind.COORDINATOR_FOUND
         self._begins = self._begins or fact.kind in _BEGINS or GIVEN_ID in fact.reason
         self._is_new = self._is_new or is_found_first or self._begins
-        if fact.kind in (*_LEARNT, *_LEFT) and self._is_far_behind(fact):
+        if fact.kind in (*_LEARNT, *LEAVES) and self._is_far_behind(fact):
             self._close()
         match fact.kind:
             case kind if kind in _LEARNT:
                 self._learn(fact)
-            case kind if kind in _LEFT and not self._own.stays:
+            case kind if kind in LEAVES and not self._own.stays:
                 self._leave(fact)
             case FactKind.CLIENT_STARTED | FactKind.JOIN_SENT:
                 self._ask(fact)
@@ -183,7 +181,7 @@ class OwnGenerations:
         """Whether a line comes too late to be of the running rebalance, so that others must lie between."""
         if self._latest is not None and (between_ms(self._latest, fact) or 0) > LONGEST_MS:
             return True
-        if self._part is None or not self._part.is_left or fact.kind not in _LEFT:
+        if self._part is None or not self._part.is_left or fact.kind not in LEAVES:
             return False
         # Who leaves again, or as another member, had joined in between.
         left = self._part.left
@@ -286,7 +284,7 @@ class OwnGenerations:
         facts = self._part.one.facts
         others = any(fact.kind in (FactKind.COORDINATOR_FOUND, *_LEARNT) for fact in facts)
         if not others and any(map(_shows_that_it_lives, facts)):
-            late = Reason(CauseKind.POLL_TIMEOUT, candidates=LEFT_WITHOUT_A_WORD)
+            late = Reason(left_without_a_word(is_back=True), candidates=LEFT_WITHOUT_A_WORD)
             self._part.one.cause = self._own.cause(late)
             self._own.say_more(late)
 

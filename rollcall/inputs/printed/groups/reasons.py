@@ -13,7 +13,15 @@ from typing import NamedTuple
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import candidate, client_id_of
 from rollcall.inputs.printed.templates import Template, Templates
-from rollcall.schemas.causes import Cause, CauseKind, why_left, why_rejoined
+from rollcall.schemas.causes import (
+    LEFT_WITHOUT_A_WORD,
+    Cause,
+    CauseKind,
+    EndCause,
+    cause_of_end,
+    why_left,
+    why_rejoined,
+)
 
 NOT_PROVIDED = "not provided"
 """What a broker prints where a client gave no reason."""
@@ -37,7 +45,13 @@ class Reason(NamedTuple):
     """Where it does not say more than the culprit: every cause that fits."""
 
 
-LEFT_WITHOUT_A_WORD = (CauseKind.MEMBER_LEFT, CauseKind.POLL_TIMEOUT)
+ENDS = {
+    FactKind.MEMBER_EXPIRED: EndCause.SESSION_EXPIRED,
+    FactKind.MEMBER_EXPIRED_EPOCH: EndCause.SESSION_EXPIRED,
+    FactKind.MEMBER_TOO_SLOW_EPOCH: EndCause.REBALANCE_TIMEOUT,
+    FactKind.MEMBER_NOT_SYNCED_EPOCH: EndCause.SYNC_TIMEOUT,
+}
+"""Why a member went, by its coordinator's line that it removed it."""
 _REJOINED_WITHOUT_A_WORD = (CauseKind.METADATA_CHANGED, CauseKind.COOPERATIVE_FOLLOWUP, CauseKind.MEMBER_REJOINED)
 _JOINED = "joined"
 _LEFT = "left"
@@ -147,8 +161,10 @@ def left(named: Reason) -> Reason:
     return named._replace(candidates=LEFT_WITHOUT_A_WORD)
 
 
-def left_by(line: LoggedFact) -> Reason:
-    """Who left by a line, and why."""
+def gone_by(line: LoggedFact) -> Reason:
+    """Who went by a line, and why."""
+    if line.kind in ENDS:
+        return Reason(cause_of_end(ENDS[line.kind]), member_id=line.member_id, instance_id=line.instance_id)
     words = "" if line.client_reason == NOT_PROVIDED else line.client_reason
     return left(Reason(CauseKind.UNKNOWN, member_id=line.member_id, instance_id=line.instance_id, client_reason=words))
 

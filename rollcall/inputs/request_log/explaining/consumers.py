@@ -11,15 +11,13 @@ from typing import Any
 
 from rollcall.coordinator_udfs.protocol.claims import CONSUMER, owned, topics_of
 from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN
-from rollcall.inputs.request_log.explaining.context import ACCEPTED, Context, Explanation, sender_of
+from rollcall.inputs.request_log.explaining.context import ACCEPTED, Context, Explanation, gone_member, sender_of
 from rollcall.inputs.request_log.lines.line import is_classic_member_id
 from rollcall.inputs.request_log.recorded import LoggedRequest
-from rollcall.schemas.causes import EndCause
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
-    GoneMember,
     GroupObservedRequest,
     GroupRequest,
     HeartbeatRequest,
@@ -76,7 +74,7 @@ def explain_consumer(context: Context, request: ConsumerGroupHeartbeatRequest) -
 
 def _seen_gone(context: Context, *member_ids: str) -> GroupObservedRequest:
     """Of the newer protocol; once none of it is left, the group is of its classic members again."""
-    gone = [GoneMember(member_id=member_id, end_cause=EndCause.UNKNOWN.value) for member_id in member_ids]
+    gone = [gone_member(member_id, is_expiry=False) for member_id in member_ids]
     return context.seen("a member of a consumer group is answered that it is none", gone=gone)
 
 

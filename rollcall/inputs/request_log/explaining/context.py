@@ -73,13 +73,11 @@ class Context(NamedTuple):
 
     def seen_gone(self, why: str, *member_ids: str) -> GroupObservedRequest:
         """An observation that these members are gone: expired, as far as their silence allows it."""
-        return self.seen(why, gone=[self._gone(member_id) for member_id in member_ids])
+        return self.seen(why, gone=[gone_member(one, is_expiry=self._may_have_expired(one)) for one in member_ids])
 
-    def _gone(self, member_id: str) -> GoneMember:
+    def _may_have_expired(self, member_id: str) -> bool:
         member = self.group.members.get(member_id)
-        silent_ms = self.entry.began_ms - member.last_seen_at_ms if member is not None else 0
-        cause = EndCause.SESSION_EXPIRED if silent_ms >= LEAST_SILENCE_MS else EndCause.UNKNOWN
-        return GoneMember(member_id=member_id, end_cause=cause.value)
+        return member is not None and self.entry.began_ms - member.last_seen_at_ms >= LEAST_SILENCE_MS
 
     def members_of(self, generation_id: int) -> list[ObservedMember]:
         """All who are seen to be members of this generation, by this request or by those read already. Up to the first
@@ -190,6 +188,12 @@ class Context(NamedTuple):
             recorded_member_id=None if is_known else member_id,
             inferred_cause=None if member is not None else "member_joined",
         )
+
+
+def gone_member(member_id: str, *, is_expiry: bool) -> GoneMember:
+    """A member of which no request says how it went: by the end of its session, or nothing is known."""
+    cause = EndCause.SESSION_EXPIRED if is_expiry else EndCause.UNKNOWN
+    return GoneMember(member_id=member_id, end_cause=cause.value)
 
 
 def unseen_id(group_instance_id: str) -> str:

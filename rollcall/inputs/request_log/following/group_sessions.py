@@ -18,7 +18,7 @@ from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN
 from rollcall.coordinator_udfs.protocol.deadlines import Due
 from rollcall.coordinator_udfs.protocol.group_configs import HEARTBEAT_INTERVAL, SESSION_TIMEOUT, consumer_config_of
 from rollcall.inputs.request_log.explaining.consumers import ClassicRequest, explain_consumer
-from rollcall.inputs.request_log.explaining.context import Explanation
+from rollcall.inputs.request_log.explaining.context import Explanation, gone_member
 from rollcall.inputs.request_log.explaining.session_bounds import SessionBounds
 from rollcall.inputs.request_log.following.group_model import GroupModel
 from rollcall.inputs.request_log.following.order import Order
@@ -26,13 +26,11 @@ from rollcall.inputs.request_log.following.trial import Trial
 from rollcall.inputs.request_log.lines.line import is_classic_member_id
 from rollcall.inputs.request_log.recorded import LoggedRequest
 from rollcall.inputs.tolerances import HOLE_MS, SESSION_LATE_MS
-from rollcall.schemas.causes import EndCause
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatRequest,
     DescribeConfigsRequest,
     DescribeConfigsResponse,
-    GoneMember,
     GroupObservedRequest,
     GroupRequest,
     HeartbeatRequest,
@@ -222,7 +220,7 @@ class Sessions:
         bounds = self._bounds
         request_id = entry.request.request_id
         observed: Explanation = [
-            *(model.seen(request_id, EPOCH_ROSE, gone=[_gone(member.member_id)]) for member in expired),
+            *(model.seen(request_id, EPOCH_ROSE, gone=[gone_member(one.member_id, is_expiry=True)]) for one in expired),
             *shown,
         ]
         at_least_ms = max(model.clock_ms, at_ms)
@@ -277,7 +275,7 @@ class Sessions:
 
     def _seen_ended(self, why: str, expired: list[Due]) -> GroupObservedRequest:
         first = expired[0]
-        gone = [_gone(each.member_id) for each in expired]
+        gone = [gone_member(each.member_id, is_expiry=True) for each in expired]
         return self.model.seen(f"{first.member_id[:100]}@{first.deadline_ms}", why, gone=gone)
 
 
@@ -290,7 +288,3 @@ def _is_offered_classic_id(entry: LoggedRequest) -> bool:
     """Whether a newcomer was given an id as only a classic group gives them out."""
     request = entry.request
     return isinstance(request, JoinGroupRequest) and is_classic_member_id(request.recorded_member_id or "")
-
-
-def _gone(member_id: str) -> GoneMember:
-    return GoneMember(member_id=member_id, end_cause=EndCause.SESSION_EXPIRED.value)
