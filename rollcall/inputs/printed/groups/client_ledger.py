@@ -13,8 +13,6 @@ from itertools import chain
 from operator import itemgetter
 
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
-from rollcall.inputs.printed.groups.logged_effects import made
-from rollcall.inputs.printed.groups.logged_members import explain_departure
 from rollcall.inputs.printed.groups.own_epochs import OwnHistory
 from rollcall.inputs.printed.groups.own_membership import Came, Event, Listed, Went
 from rollcall.inputs.printed.groups.reasons import Reason
@@ -22,7 +20,7 @@ from rollcall.inputs.printed.groups.running import Running
 from rollcall.inputs.printed.groups.standing import UNKNOWN_STATE
 from rollcall.inputs.printed.lines.entries import DATED
 from rollcall.inputs.printed.logged_rebalances import LoggedRebalance
-from rollcall.schemas.causes import CauseKind, EndCause
+from rollcall.schemas.causes import CauseKind
 from rollcall.schemas.effects import UNKNOWN_END, GroupFound
 from rollcall.schemas.shown_effects import ShownEffect
 
@@ -51,12 +49,7 @@ class ClientLedger:
         self._owners.until(math.inf, is_of_epochs=True)
         if self._members.current:
             self._running.standing.move(UNKNOWN_STATE)
-        rebalances = {id(line): one for one in self._rebalances for line in one.facts}
-        for line_id, removed in self._members.left.items():
-            # What its own line says of a leave is certain, though it may be open which rebalance that set off.
-            if removed.end_cause is EndCause.UNKNOWN and not removed.candidates and line_id in rebalances:
-                explain_departure(removed, rebalances[line_id].cause)
-        return made(one for one in self._written.effects if id(one.of) in rests_on)
+        return self._running.effects(rests_on, self._rebalances, are_leaves_said=True)
 
     def _begin(self, timed: Sequence[_Timed]) -> None:
         self._running = Running((), [own.facts for own in self._clients])

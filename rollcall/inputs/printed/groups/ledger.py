@@ -16,8 +16,6 @@ from rollcall.inputs.printed.groups.causes import Causes
 from rollcall.inputs.printed.groups.epochs import Epochs
 from rollcall.inputs.printed.groups.generations import Generations
 from rollcall.inputs.printed.groups.holders import holder_of
-from rollcall.inputs.printed.groups.logged_effects import made
-from rollcall.inputs.printed.groups.logged_members import explain_departure
 from rollcall.inputs.printed.groups.running import Running
 from rollcall.inputs.printed.groups.standing import UNKNOWN_STATE
 from rollcall.inputs.printed.logged_facts import NEWER, FactKind, LoggedFact, is_dated
@@ -52,12 +50,7 @@ class Ledger:
         """
         if not goes_on:
             self._end_with_lines()
-        rebalances = {id(line): one for one in self.rebalances for line in one.facts}
-        for line_id, removed in self._running.members.left.items():
-            one = rebalances.get(line_id)
-            if one is not None:
-                explain_departure(removed, one.cause)
-        return made(one for one in self._written.effects if id(one.of) in rests_on)
+        return self._running.effects(rests_on, self.rebalances, are_leaves_said=False)
 
     def _end_with_lines(self) -> None:
         """What a classic group is seen to begin still runs at the end; when an epoch was reached, no line says."""

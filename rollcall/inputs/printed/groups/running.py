@@ -5,18 +5,20 @@ Knows one group's lines, and its clients'. Must not know which line begins or en
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import partial
 
 from rollcall.inputs.printed.groups.holders import holder_of
-from rollcall.inputs.printed.groups.logged_effects import Written
-from rollcall.inputs.printed.groups.logged_members import Changes, Members
+from rollcall.inputs.printed.groups.logged_effects import Written, made
+from rollcall.inputs.printed.groups.logged_members import Changes, Members, explain_departure
 from rollcall.inputs.printed.groups.owners import Owners
 from rollcall.inputs.printed.groups.rebalance_effects import ended, started
 from rollcall.inputs.printed.groups.standing import UNKNOWN_STATE, Standing
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, is_dated
 from rollcall.inputs.printed.logged_rebalances import LoggedRebalance
+from rollcall.schemas.causes import EndCause
 from rollcall.schemas.effects import UNKNOWN_END
+from rollcall.schemas.shown_effects import ShownEffect
 
 
 class Running:
@@ -34,6 +36,20 @@ class Running:
         """The one that runs."""
         self.changes = Changes()
         """Who came and went until its generation was formed."""
+
+    def effects(
+        self, rests_on: Set[int], rebalances: Sequence[LoggedRebalance], *, are_leaves_said: bool
+    ) -> list[ShownEffect]:
+        """Return the effects that rest on lines and rebalances with these ids, in order.
+
+        are_leaves_said: its own line says of a leave what is certain, though not which rebalance that set off.
+        """
+        causes = {id(line): one.cause for one in rebalances for line in one.facts}
+        for line_id, removed in self.members.left.items():
+            is_open = removed.end_cause is EndCause.UNKNOWN and not removed.candidates
+            if line_id in causes and (is_open or not are_leaves_said):
+                explain_departure(removed, causes[line_id])
+        return made(one for one in self.written.effects if id(one.of) in rests_on)
 
     def begin(self, one: LoggedRebalance, *, is_beginning: bool) -> None:
         """It runs from now on. is_beginning: it begins now; else its beginning is not in the lines."""
