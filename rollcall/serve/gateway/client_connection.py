@@ -15,14 +15,12 @@ import logging
 from collections.abc import Callable
 from time import monotonic, thread_time
 
-from rollcall.serve.gateway.answer_queue import AnswerQueue, Slot
-from rollcall.serve.gateway.answering import Answering, Client
+from rollcall.serve.gateway.answering import Answering, AnswerQueue, Client, Slot
 from rollcall.serve.gateway.exchange import ANONYMOUS, Caller
 from rollcall.serve.gateway.metrics import Metrics
 from rollcall.serve.gateway.settings import Settings
 from rollcall.serve.gateway.turns import TURN_S, Account, Turns
-from rollcall.serve.gateway.wire.codec import WireError
-from rollcall.serve.gateway.wire.frames import FrameCutter, FrameError
+from rollcall.serve.gateway.wire.codec import FrameCutter, FrameError, WireError
 from rollcall.serve.listeners.connections import Connections
 from rollcall.serve.listeners.tls import principal_of
 
