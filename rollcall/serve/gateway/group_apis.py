@@ -261,7 +261,7 @@ class GroupApis:
             responses = [self._response(*each, caller, topic_ids) for each in answered]
             return beside(join(request, responses) if API_OF[type(request)].groups else responses[0])
 
-        wait_ms = max((outcome.wait_ms for outcome in outcomes if isinstance(outcome, Response)), default=0)
+        wait_ms = max((getattr(outcome, "throttle_time_ms", 0) for outcome in outcomes), default=0)
         if wait_ms:
             caller.muted_until_s = asyncio.get_running_loop().time() + wait_ms / 1000
         return Building(self._size_bytes(outcomes) // _ELEMENT_BYTES + len(parts) - 1, build)
