@@ -33,7 +33,7 @@ def answer(
     generation_id: int = -1,
 ) -> None:
     """Answers a request at once."""
-    turn.emit(
+    turn.effects.append(
         Reply(
             at_ms=turn.now_ms,
             request_id=request.request_id,

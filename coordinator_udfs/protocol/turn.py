@@ -27,7 +27,7 @@ class Turn:
     timestamp, so that a slow coordinator costs no member its session. at_once: timers of length zero that were started
     in this turn and fire at its end. is_live: armed_from_ms is the batch's; else it is now_ms. topics, topics_version:
     the topics that exist for a consumer group, which may be newer than the settings. consumer: the settings of consumer
-    groups as they hold for this one. emit: adds an effect.
+    groups as they hold for this one.
     """
 
     __slots__ = (
@@ -36,7 +36,6 @@ class Turn:
         "config",
         "consumer",
         "effects",
-        "emit",
         "is_live",
         "now_ms",
         "topics",
@@ -55,8 +54,10 @@ class Turn:
         self.is_live = armed_from_ms is not None
         self.armed_from_ms = now_ms if armed_from_ms is None else armed_from_ms
         self.effects: list[Effect] = [] if effects is None else effects
-        self.emit = self.effects.append
         self.at_once: list[Timer] = []
         self.consumer: ConsumerConfig = config.consumer
         self.topics: Mapping[str, int] | None = config.topics
         self.topics_version = config.topics_version
+
+    def emit(self, effect: Effect) -> None:
+        self.effects.append(effect)

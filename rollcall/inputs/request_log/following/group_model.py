@@ -172,9 +172,9 @@ class GroupModel:
         else:
             assert isinstance(entry.request, HeartbeatRequest)
             self._give(self.listener.take, entry, at_ms)
-            turn.effects.clear()
+            turn.effects = []
             heartbeat(self.group, entry.request, turn)
-            self.listener.take_effects(turn.effects.copy())
+            self.listener.take_effects(turn.effects)
 
     def adopt(self, trial: Trial, entry: LoggedRequest | None = None) -> None:
         """Adopts a trial; entry: the recorded request that was tried."""
