@@ -28,8 +28,7 @@ from rollcall.jobs.stream.sources.delta_table import load_delta
 from rollcall.tables.appending import append_once
 from rollcall.tables.home import Home
 from rollcall.tables.home_tables import open_requests
-from rollcall.tables.request_rows import request_rows
-from rollcall.tables.request_table import RequestTable
+from rollcall.tables.request_table import RequestTable, request_rows
 from tests import requests
 from tests.waiting import until
 

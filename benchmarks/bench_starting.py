@@ -21,8 +21,7 @@ from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.tables import EFFECTS_FOLDER, REQUESTS_FOLDER
 from rollcall.tables.home import Home
 from rollcall.tables.lasting_facts import keep_lasting_facts
-from rollcall.tables.request_rows import request_rows
-from rollcall.tables.request_table import RequestTable
+from rollcall.tables.request_table import RequestTable, request_rows
 from rollcall.tables.table_follower import TableFollower
 from tests import requests
 from tests.peers_job.job import Job

@@ -12,16 +12,22 @@ from typing import NamedTuple
 
 import msgspec
 
-from rollcall.coordinator_udfs.busy_answers import busy_reply, throttle
-from rollcall.coordinator_udfs.protocol.fresh_ids import unused_uuid_text
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.join_group import new_member_id
+from rollcall.coordinator_udfs.protocol.members import unused_uuid_text
 from rollcall.coordinator_udfs.protocol.resume import resume_group
 from rollcall.coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
 from rollcall.coordinator_udfs.request_texts import arrival_of, read_request
 from rollcall.coordinator_udfs.settings import Clock, StreamSettings
 from rollcall.coordinator_udfs.state_codec import StateError, StateRow, StreamMemory, decode, decode_with_memory, encode
-from rollcall.coordinator_udfs.turn_budget import HEARTBEAT_WORK, TurnBudget, Waiting, what_is_kept
+from rollcall.coordinator_udfs.turn_budget import (
+    HEARTBEAT_WORK,
+    TurnBudget,
+    Waiting,
+    busy_reply,
+    throttle,
+    what_is_kept,
+)
 from rollcall.schemas.effect_rows import QUARANTINED, EffectRow, row_of
 from rollcall.schemas.effects import Effect, Reply, RequestRepeated, RequestsPutOff
 from rollcall.schemas.messages import (

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from rollcall.coordinator_udfs.settings import LATEST_MS, REQUEST_ID_MAX_CHARACTERS
-from rollcall.schemas.cluster_sizes import unfit_cluster
 from rollcall.schemas.fan_out import groups_named
+from rollcall.schemas.limits import unfit_value
 from rollcall.schemas.membership_messages import LONGEST_RUN_MS
 from rollcall.schemas.messages import (
     APIS,
@@ -26,7 +26,6 @@ from rollcall.schemas.messages import (
     StreamRequest,
     Versions,
 )
-from rollcall.schemas.strings import holds_no_long_string, unfit_string
 from rollcall.schemas.wire_fields import PASSER_FIELDS, REPLAY_FIELDS, RequestError, carried_names
 
 _decoder = msgspec.json.Decoder(StreamRequest)
@@ -77,9 +76,7 @@ def read_request(text: str | bytes, group_id: str, *, is_replay: bool = False) -
         raise RequestError(f"group_id: the request names {len(names)} groups, a row is for exactly one")
     if names[0] != group_id:
         raise RequestError(f"group_id: the row says {_short(group_id)}, the request {_short(names[0])}")
-    if not holds_no_long_string(text) and (unfit := unfit_string(request)):
-        raise RequestError(unfit)
-    if unfit := unfit_cluster(request):
+    if unfit := unfit_value(request, text):
         raise RequestError(unfit)
     if isinstance(request, HeartbeatRunRequest):
         _check_run(request)

@@ -1,7 +1,9 @@
 """What a group's turn may cost before the rest of it is put off to the next batch: a batch waits for its slowest group.
 
 A batch may be run again after its effects were committed. So the end of a turn depends only on the number and sizes of
-its requests and its state, never on a clock. Knows how much a request and a fact cost; knows no rule of the protocol.
+its requests and its state, never on a clock. What a group has no room to put off is answered that the coordinator is
+busy: Kafka's COORDINATOR_LOAD_IN_PROGRESS, on which every client waits and sends the request again. Knows how much a
+request and a fact cost, and the shapes of answers; knows no rule of the protocol.
 """
 
 from __future__ import annotations
@@ -11,14 +13,18 @@ from math import inf
 
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.schemas.effect_rows import EffectRow
+from rollcall.schemas.effects import Reply
+from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (
     CHANGE_MEMBERS,
     ClientGroupRequest,
     GroupObservedRequest,
     HeartbeatRunRequest,
     OffsetCommitRequest,
+    Response,
     StreamRequest,
 )
+from rollcall.schemas.refusals import refusal
 
 PUT_OFF_BYTES = 4_194_304
 """How many bytes of a group's requests its state keeps for the next batch; short ones may take as much again."""
@@ -29,6 +35,9 @@ HEARTBEAT_WORK = 30
 _FACT_WORK = 10
 _CHARACTERS_A_UNIT = 200
 _MEMBERS_A_UNIT = 2
+BUSY = Error.COORDINATOR_LOAD_IN_PROGRESS
+THROTTLE_MS = 1000
+"""How long a client must wait after its request was put off, or refused because it could not be."""
 
 
 Waiting = tuple[str, StreamRequest]
@@ -79,3 +88,27 @@ def what_is_kept(waiting: Sequence[Waiting]) -> tuple[list[Waiting], list[Client
         else:
             refused.append(request)
     return kept, refused
+
+
+def busy_reply(request: ClientGroupRequest, at_ms: int) -> Reply:
+    """The reply to a request that is not taken; at_ms: when it is answered."""
+    response = refusal(request, BUSY)
+    throttle(response)
+    return Reply(
+        at_ms=at_ms,
+        request_id=request.request_id,
+        api=str(type(request).__struct_config__.tag),
+        api_version=request.api_version,
+        error_code=BUSY,
+        member_id=getattr(request, "member_id", ""),
+        client_id=request.client_id,
+        generation_id=-1,
+        received_at_ms=at_ms,
+        response=response,
+    )
+
+
+def throttle(response: Response) -> None:
+    """The same answer, with the time that the client must wait before its next request."""
+    if "throttle_time_ms" in response.__struct_fields__:
+        response.throttle_time_ms = THROTTLE_MS  # type: ignore[attr-defined]

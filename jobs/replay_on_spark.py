@@ -48,7 +48,7 @@ from rollcall.tables import in_spark
 from rollcall.tables.home import Home
 from rollcall.tables.lag_rows import ends_table, fetches_table
 from rollcall.tables.properties import table_properties
-from rollcall.tables.request_rows import request_line
+from rollcall.tables.request_table import request_line
 
 REQUEST, LOOKED_AT, UNFIT, SECTION = "request", "looked_at", "unfit", "section"
 """Kinds of rows from a section."""

@@ -10,9 +10,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from rollcall.schemas.cluster_sizes import unfit_cluster
+from rollcall.schemas.limits import unfit_value
 from rollcall.schemas.messages import APIS, ENVELOPE_FIELDS, REPLAY_APIS, AnyRequest, Request, Shape, Versions
-from rollcall.schemas.strings import unfit_string
 
 REPLAY_FIELDS = frozenset(
     {
@@ -128,7 +127,7 @@ def parse_request(fields: dict[str, Any], *, is_replay: bool = False) -> AnyRequ
     except msgspec.ValidationError as error:
         raise RequestError(f"{api} v{version}: {error}") from None
     _refuse_what_is_not_carried(fields, type(request), version, f"{api} v{version}")
-    if unfit := unfit_string(request) or unfit_cluster(request):
+    if unfit := unfit_value(request):
         raise RequestError(unfit)
     return request  # type: ignore[return-value]
 

@@ -16,14 +16,16 @@ import msgspec
 
 from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
 from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState, GroupType
-from rollcall.coordinator_udfs.protocol.held_bytes import (
+from rollcall.coordinator_udfs.protocol.members import (
     HeldBytes,
+    Member,
+    ParkedJoin,
+    PendingMember,
     held_by,
     size_of_classic,
     size_of_gone,
     size_of_pending,
 )
-from rollcall.coordinator_udfs.protocol.members import Member, ParkedJoin, PendingMember
 from rollcall.coordinator_udfs.protocol.rebalance_record import Rebalance
 from rollcall.coordinator_udfs.protocol.states import CAN_REBALANCE, GroupState
 from rollcall.schemas.causes import EndCause
@@ -163,7 +165,7 @@ class Group(GroupFields):
 
     @property
     def held_bytes(self) -> int:
-        """Bytes that its members take, also those that left in the rebalance under way; see `protocol.held_bytes`."""
+        """Bytes that its members take, also those that left in the rebalance under way; see `protocol.members`."""
         gone_bytes = 0 if self.rebalance is None else self.rebalance.gone_bytes
         if self.consumer is not None:
             return gone_bytes + self.consumer.held_bytes

@@ -12,8 +12,7 @@ from rollcall.coordinator_udfs.protocol.claims import claimed, gives_up, owned, 
 from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerMember
 from rollcall.coordinator_udfs.protocol.consumer.states import MemberState
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.held_bytes import size_of_pending
-from rollcall.coordinator_udfs.protocol.members import Member, PendingMember
+from rollcall.coordinator_udfs.protocol.members import Member, PendingMember, size_of_pending
 from rollcall.coordinator_udfs.protocol.rebalance_record import MemberPart, Rebalance
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn

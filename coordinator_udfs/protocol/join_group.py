@@ -14,10 +14,9 @@ from rollcall.coordinator_udfs.protocol.answers import current_generation, refus
 from rollcall.coordinator_udfs.protocol.cause import cause_of_rejoining
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.deadlines import note_deadline
-from rollcall.coordinator_udfs.protocol.fresh_ids import fresh_id
 from rollcall.coordinator_udfs.protocol.group import Group, GroupView
 from rollcall.coordinator_udfs.protocol.lifecycle import create_group
-from rollcall.coordinator_udfs.protocol.members import PendingMember
+from rollcall.coordinator_udfs.protocol.members import PendingMember, fresh_id
 from rollcall.coordinator_udfs.protocol.members_room import why_no_room_to_join
 from rollcall.coordinator_udfs.protocol.membership import add_member, protocols_of, refusal_of_member, rejoin
 from rollcall.coordinator_udfs.protocol.states import GroupState

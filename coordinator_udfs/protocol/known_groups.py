@@ -90,16 +90,14 @@ class KnownGroups:
 
     def __init__(self) -> None:
         self._groups: dict[str, KnownGroup] = {}
+        self.get = self._groups.get
+        """The group of an id; None: there is none."""
         self._configured: dict[str, None] = {}
 
     @property
     def by_id(self) -> Mapping[str, KnownGroup]:
         """The groups that exist."""
         return self._groups
-
-    def get(self, group_id: str) -> KnownGroup | None:
-        """The group; None: there is none of this id."""
-        return self._groups.get(group_id)
 
     def __iter__(self) -> Iterator[KnownGroup]:
         return iter(list(self._groups.values()))

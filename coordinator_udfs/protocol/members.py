@@ -1,13 +1,26 @@
-"""Members of a classic group, ids that were given out, and parked requests: a parked request is data on its member.
+"""Members of a classic group and ids that were given out; of either kind of group new ids and the members' sizes.
 
-Knows shapes alone: the group adds, changes and removes them. Source: Kafka's ClassicGroupMember.
+A parked request is data on its member. A new id is derived from the request itself, so that it is the same each time
+the request is handled. A size is that of the longest of these: the stored document, the facts, the answers; texts as in
+JSON, bytes as base64, and what surrounds them. Knows shapes alone, no limit: the group adds, changes and removes them.
+Source: Kafka's ClassicGroupMember.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import base64
+import hashlib
+from collections.abc import Collection, Container, Iterable, Mapping
+from itertools import count
+from typing import Protocol
 
 import msgspec
+
+from rollcall.schemas.messages import Request
+
+_MEMBER_BYTES = 650
+"""What a member takes beside its own texts and bytes, including its part in the rebalance under way."""
+_PART_BYTES = 150
 
 
 class ParkedJoin(msgspec.Struct):
@@ -76,3 +89,102 @@ class PendingMember(msgspec.Struct):
     client_host: str
     session_deadline_ms: int
     session_start: int = 0
+
+
+# ---------------------------------------------------------------- new ids
+
+
+def fresh_id(group_id: str, request: Request, attempt: int = 0) -> bytes:
+    """16 bytes that no other request gives; attempt: a higher one gives another id, if the first is in use."""
+    parts = (group_id, request.client_id, request.request_id, str(request.received_at_ms))
+    seed = "\0".join((*parts, str(attempt)) if attempt else parts)
+    return hashlib.blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def unused_uuid_text(group_id: str, request: Request, used: Container[str]) -> str:
+    """The first of a request's UUIDs, in the base64 that Kafka writes them in, that is not in use and, as Kafka's, does
+    not begin with a dash.
+    """
+    ids = (fresh_id(group_id, request, attempt) for attempt in count())
+    texts = (base64.urlsafe_b64encode(each).decode().rstrip("=") for each in ids)
+    return next(text for text in texts if text not in used and not text.startswith("-"))
+
+
+# ---------------------------------------------------------------- how many bytes they take
+
+
+class HeldBytes:
+    """Sizes by member id, and their sum."""
+
+    __slots__ = ("_sizes", "total")
+
+    def __init__(self, sizes: Iterable[tuple[str, int]]) -> None:
+        self._sizes = dict(sizes)
+        self.total = sum(self._sizes.values())
+
+    def put(self, member_id: str, size: int) -> None:
+        """Sets the size of one."""
+        self.total += size - self._sizes.get(member_id, 0)
+        self._sizes[member_id] = size
+
+    def drop(self, member_id: str) -> None:
+        """Removes one, if it is there."""
+        self.total -= self._sizes.pop(member_id, 0)
+
+
+class _Named(Protocol):
+    member_id: str
+    client_id: str
+    client_host: str
+
+
+def held_by(members: Iterable[Member], pending: Iterable[PendingMember]) -> HeldBytes:
+    """What a classic group's members and the ids that it gave out take."""
+    held = HeldBytes((member.member_id, size_of_classic(member)) for member in members)
+    for each in pending:
+        held.put(each.member_id, size_of_pending(each))
+    return held
+
+
+def size_of_names(member_id: str, client_id: str, client_host: str, instance_id: str | None) -> int:
+    """Of a member's names, each of which is written in several places."""
+    twice = size_of_text(client_host + instance_id if instance_id else client_host)
+    return _MEMBER_BYTES + 3 * size_of_text(member_id + client_id) + 2 * twice
+
+
+def size_of_classic(member: Member) -> int:
+    """Of a member of a classic group."""
+    names = size_of_names(member.member_id, member.client_id, member.client_host, member.group_instance_id)
+    return names + size_of_protocols(member.protocols) + size_of_bytes(member.assignment)
+
+
+def size_of_pending(pending: _Named) -> int:
+    """Of an id given out."""
+    return _PART_BYTES + sum(map(size_of_text, (pending.member_id, pending.client_id, pending.client_host)))
+
+
+def size_of_gone(member: _Named) -> int:
+    """Of what the rebalance under way keeps of a member that left."""
+    return size_of_pending(member) + 2 * size_of_text(member.client_id)
+
+
+def size_of_protocols(protocols: Mapping[str, bytes]) -> int:
+    """Of metadata by name."""
+    return sum(6 + size_of_text(name) + size_of_bytes(metadata) for name, metadata in protocols.items())
+
+
+def size_of_topics(topics: Collection[str]) -> int:
+    """Of a list of topics, computed at once, since it may be long."""
+    return 3 * len(topics) + size_of_text("".join(topics))
+
+
+def size_of_bytes(data: bytes) -> int:
+    """Of bytes as base64."""
+    return (len(data) + 2) // 3 * 4
+
+
+def size_of_text(text: str) -> int:
+    """Of a text as JSON: what JSON has to escape takes up to six bytes a character."""
+    if text.isascii() and text.isprintable():
+        return len(text) + text.count('"') + text.count("\\")
+    return 6 * len(text)

@@ -16,14 +16,14 @@ from rollcall.coordinator_udfs.protocol.consumer.group import (
     size_of_consumer,
 )
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.held_bytes import (
+from rollcall.coordinator_udfs.protocol.members import (
+    Member,
     size_of_bytes,
     size_of_classic,
     size_of_gone,
     size_of_names,
     size_of_protocols,
 )
-from rollcall.coordinator_udfs.protocol.members import Member
 from rollcall.coordinator_udfs.protocol.membership import protocols_of
 from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest, JoinGroupRequest, SyncGroupRequest
 

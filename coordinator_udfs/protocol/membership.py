@@ -19,7 +19,9 @@ from rollcall.schemas import makers
 from rollcall.schemas.causes import CauseKind
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import JoinGroupRequest, JoinGroupResponse
-from rollcall.schemas.wire_fields import carries
+from rollcall.schemas.wire_fields import first_version
+
+_REBALANCE_TIMEOUT_SINCE = first_version(JoinGroupRequest, "rebalance_timeout_ms")
 
 
 def refusal_of_member(roster: Roster, member_id: str, group_instance_id: str | None) -> Error | None:
@@ -47,7 +49,7 @@ def protocols_of(request: JoinGroupRequest) -> dict[str, bytes]:
 
 def rebalance_timeout_of(request: JoinGroupRequest) -> int:
     """JoinGroup v0 has no rebalance timeout: its session timeout serves as such."""
-    has_its_own = carries(JoinGroupRequest, "rebalance_timeout_ms", request.api_version)
+    has_its_own = request.api_version >= _REBALANCE_TIMEOUT_SINCE
     return request.rebalance_timeout_ms if has_its_own else request.session_timeout_ms
 
 

@@ -12,7 +12,7 @@ from rollcall.coordinator_udfs.protocol.answers import answer
 from rollcall.coordinator_udfs.protocol.config import INT32_MAX, GroupConfig
 from rollcall.coordinator_udfs.protocol.consumer.offsets import refusal_of_fetch
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.held_bytes import size_of_text
+from rollcall.coordinator_udfs.protocol.members import size_of_text
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas.errors import Error
 from rollcall.schemas.fan_out import names_many_groups

@@ -6,7 +6,7 @@ Kafka has no such limit; see `GroupConfig.offsets_max_bytes`. Knows committed of
 from __future__ import annotations
 
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.held_bytes import size_of_text
+from rollcall.coordinator_udfs.protocol.members import size_of_text
 
 _OFFSET_BYTES = 100
 """About what an offset takes beside its names."""

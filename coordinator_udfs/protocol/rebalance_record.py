@@ -43,7 +43,7 @@ class Rebalance(msgspec.Struct):
     join_phase_ended_at_ms: int | None = None
     """None while members are awaited."""
     gone_bytes: int = 0
-    """Bytes kept here of members and ids that are gone; see `protocol.held_bytes`."""
+    """Bytes kept here of members and ids that are gone; see `protocol.members`."""
 
     def note_gone(self, name: str, end_cause: EndCause) -> None:
         """Notes that a member has gone, by how it went; one that was replaced has not."""

@@ -21,8 +21,7 @@ from rollcall.jobs.stream.query import start
 from rollcall.schemas.messages import JoinGroupProtocol, JoinGroupRequest
 from rollcall.tables.home import Home
 from rollcall.tables.home_tables import open_requests
-from rollcall.tables.request_rows import request_rows
-from rollcall.tables.request_table import RequestTable
+from rollcall.tables.request_table import RequestTable, request_rows
 
 _AT_MS = 1_790_000_000_000
 _EVENT = {"spark.coordinator.clock": "event", "spark.coordinator.source.tick.ms": "0"}

@@ -1,8 +1,9 @@
-"""Appends to the request table without Spark or a Delta library: one file and one commit per call.
+"""The request table: requests as its rows, and rows appended without Spark or a Delta library.
 
-A gateway commits thirty times a second. Delta libraries read the list of all the table's files anew for each commit,
-tens of milliseconds of a core; appending needs none of it. `rollcall.tables.compaction` merges the files. Knows the
-table's columns and how a version is taken; must not know what is in a request.
+One call is one file and one commit. A gateway commits thirty times a second. Delta libraries read the list of all the
+table's files anew for each commit, tens of milliseconds of a core; appending needs none of it.
+`rollcall.tables.compaction` merges the files. Knows the table's columns and how a version is taken; must not know what
+a request says.
 """
 
 from __future__ import annotations
@@ -10,11 +11,16 @@ from __future__ import annotations
 import itertools
 import json
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rollcall.schemas.fan_out import group_id_of
+from rollcall.schemas.messages import StreamRequest
 from rollcall.schemas.tables import REQUESTS
 from rollcall.tables.delta_log import DeltaLog, GapError
 from rollcall.tables.properties import request_properties
@@ -22,6 +28,44 @@ from rollcall.tables.request_writers import RequestWriters
 
 _TRUSTED_S = 10.0
 """After a look at the folder a writer trusts its count of versions for this long; commits are kept far longer."""
+_SCHEMA = REQUESTS.arrow
+_encoder = msgspec.json.Encoder()
+
+
+class RequestRow(NamedTuple):
+    """A row of `rollcall.schemas.tables.REQUESTS`, its columns in order."""
+
+    group_id: str
+    request_id: str
+    received_at_ms: int
+    request_seq: int
+    request: str
+
+    @property
+    def size_bytes(self) -> int:
+        """How long its request is."""
+        return len(self.request.encode())
+
+
+def row_of(request: StreamRequest, group_id: str) -> RequestRow:
+    text = _encoder.encode(request).decode()
+    return RequestRow(group_id, request.request_id, request.received_at_ms, request.request_seq, text)
+
+
+def table_of(rows: Iterable[RequestRow]) -> pa.Table:
+    """Rows of `rollcall.schemas.tables.REQUESTS`, in their order."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(_SCHEMA)
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, _SCHEMA, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=_SCHEMA)
+
+
+def request_rows(requests: Iterable[StreamRequest]) -> pa.Table:
+    return table_of(row_of(request, group_id_of(request)) for request in requests)
+
+
+def request_line(request: StreamRequest, group_id: str) -> bytes:
+    """A request's row as a line of JSON, without its end."""
+    return _encoder.encode(row_of(request, group_id)._asdict())
 
 
 class RequestTable:

@@ -32,7 +32,7 @@ from rollcall.schemas.messages import (
     Request,
     SyncGroupResponse,
 )
-from rollcall.tables.replies import response_of
+from rollcall.serve.gateway.tables.effects_table import response_of
 from tests.attack.attacked import Attacked, Finding, raised_at
 from tests.attack.recorded_texts import changed
 from tests.attack.texts import AT_MS

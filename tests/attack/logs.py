@@ -17,7 +17,7 @@ from rollcall.inputs.request_log.lines.line import LineReader
 from rollcall.inputs.request_log.lines.reading import Reading
 from rollcall.inputs.request_log.recorded import OrderedRequest, Quarantined, Tally
 from rollcall.programs.settings import from_texts
-from rollcall.tables.request_rows import request_rows
+from rollcall.tables.request_table import request_rows
 from tests.attack.attacked import Attacked, Finding
 from tests.attack.recorded_texts import LOGS, changed, recorded_lines
 from tests.request_log.core_replay import Replay

@@ -21,8 +21,7 @@ from rollcall.serve.gateway.answering import Answering, Client
 from rollcall.serve.gateway.assembly import before_upstream
 from rollcall.serve.gateway.settings import Settings
 from rollcall.serve.gateway.upstream.upstream_server import UpstreamServer
-from rollcall.serve.gateway.wire.codec import Codec, RequestHeader, codec, read_head
-from rollcall.serve.gateway.wire.frames import FrameCutter
+from rollcall.serve.gateway.wire.codec import Codec, FrameCutter, RequestHeader, codec, read_head
 from rollcall.serve.gateway.wire.shaping import entity_of
 from rollcall.serve.listeners.addresses import Address
 from tests.attack import hostile

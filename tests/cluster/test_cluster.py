@@ -16,7 +16,7 @@ from deltalake import write_deltalake
 from rollcall.jobs.package import pack
 from rollcall.tables.home import Home
 from rollcall.tables.home_tables import open_requests
-from rollcall.tables.request_rows import request_rows
+from rollcall.tables.request_table import request_rows
 from tests.cluster.cluster_command import PARTITIONS, command_here
 from tests.requests import heartbeat, join
 from tests.source_tree import ROOT

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rollcall.serve.gateway.answer_queue import AnswerQueue
+from rollcall.serve.gateway.answering import AnswerQueue
 
 
 def test_an_answer_whose_end_comes_after_the_connections_is_nothing() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollcall.serve.gateway.wire.frames import FrameCutter, FrameError
+from rollcall.serve.gateway.wire.codec import FrameCutter, FrameError
 
 MAX_BYTES = 300
 

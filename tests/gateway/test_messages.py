@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rollcall.schemas.limits import STRING_MAX_BYTES
 from rollcall.schemas.messages import APIS, HeartbeatResponse, Shape
-from rollcall.schemas.strings import STRING_MAX_BYTES
 from rollcall.schemas.wire_fields import carried, carried_names
-from rollcall.serve.gateway.wire.codec import Codec, WireError, codec, read_head
-from rollcall.serve.gateway.wire.reading import MAX_ELEMENTS
+from rollcall.serve.gateway.wire.codec import MAX_ELEMENTS, Codec, WireError, codec, read_head
 from rollcall.serve.gateway.wire.shaping import entity_of, values_of
 from tests.examples import examples
 from tests.gateway.messages import answered_codecs, entities, group_codecs, name_of

@@ -13,8 +13,7 @@ from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import GroupRequest
 from rollcall.serve.gateway.backend import BackendError
-from rollcall.serve.gateway.tables.new_groups import GROUP_BYTES
-from rollcall.serve.gateway.tables.under_way import UnderWay
+from rollcall.serve.gateway.tables.under_way import GROUP_BYTES, UnderWay
 from tests.gateway.running import GROUPS, asynchronous, gateway_and_client, gateway_of
 from tests.gateway.table_coordinator import TableCoordinator
 from tests.gateway.wire_client import alone_in, heartbeat, join

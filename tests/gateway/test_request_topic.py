@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, KafkaException
 from rollcall.programs.errors import ConfigError
 from rollcall.serve.gateway.tables.request_sink import NotAppended, Topic, topic_of
 from rollcall.serve.gateway.tables.request_topic import RequestTopic
-from rollcall.tables.request_rows import RequestRow, table_of
+from rollcall.tables.request_table import RequestRow, table_of
 
 BROKERS = {"kafka.bootstrap.servers": "b1:9092,b2:9092"}
 SETTINGS = {"spark.coordinator.source": "kafka", "spark.coordinator.kafka.topic": "requests", **BROKERS}

@@ -10,7 +10,7 @@ from rollcall.schemas.effect_rows import detail_of_response
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import APIS
 from rollcall.schemas.wire_fields import carried_names
-from rollcall.tables.replies import response_of
+from rollcall.serve.gateway.tables.effects_table import response_of
 from tests.gateway.asked import ASKED
 from tests.gateway.running import asynchronous, gateway, gateway_and_client
 from tests.gateway.wire_client import beaten, heartbeat

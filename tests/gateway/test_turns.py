@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from rollcall.serve.gateway.turns import TURN_S, Account, Turns
+from rollcall.serve.gateway.client_connection import TURN_S, Account, Turns
 
 
 class Loop:

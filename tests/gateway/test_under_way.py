@@ -11,8 +11,8 @@ from rollcall.coordinator_udfs.protocol.known_groups import KnownGroups
 from rollcall.schemas.messages import GroupRequest, HeartbeatResponse, Response
 from rollcall.serve.gateway.backend import Known
 from rollcall.serve.gateway.tables import under_way as under_way_module
+from rollcall.serve.gateway.tables.effects_table import Reply
 from rollcall.serve.gateway.tables.under_way import LISTED_WITHIN_MS, UnderWay
-from rollcall.tables.replies import Reply
 from tests.gateway.running import asynchronous
 from tests.requests import consumer_beat, heartbeat, join, leave
 

@@ -16,7 +16,7 @@ from rollcall.schemas.messages import (
     HeartbeatRequest,
 )
 from rollcall.serve.gateway.server import Server
-from rollcall.serve.gateway.tables.unseen_answers import UnsentAssignments, is_away, unseen_answer
+from rollcall.serve.gateway.tables.under_way import UnsentAssignments, is_away, unseen_answer
 from tests.gateway.consumer_beats import AT_ONCE, T1, beat, given
 from tests.gateway.running import GROUPS, asynchronous, gateway_of
 from tests.gateway.table_coordinator import TableCoordinator

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rollcall.coordinator_udfs.protocol import group
-from rollcall.coordinator_udfs.protocol.held_bytes import HeldBytes, held_by
+from rollcall.coordinator_udfs.protocol.members import HeldBytes, held_by
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.step import step
 from rollcall.schemas.effects import Reply

@@ -20,7 +20,7 @@ from rollcall.jobs.coordinator import command
 from rollcall.programs.command_line import run_command
 from rollcall.tables.home import Home
 from rollcall.tables.home_tables import open_requests
-from rollcall.tables.request_rows import request_rows
+from rollcall.tables.request_table import request_rows
 from tests.child import Child
 from tests.requests import join
 from tests.streaming.live import now_ms, read_rows

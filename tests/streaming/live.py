@@ -24,7 +24,7 @@ from rollcall.schemas.messages import GroupRequest
 from rollcall.tables.delta_log import DeltaLog
 from rollcall.tables.home import Home
 from rollcall.tables.home_tables import open_requests
-from rollcall.tables.request_rows import request_rows
+from rollcall.tables.request_table import request_rows
 from tests.requests import join, sync
 from tests.waiting import until
 

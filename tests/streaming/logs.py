@@ -16,7 +16,7 @@ from rollcall.schemas.messages import GroupRequest
 from rollcall.schemas.tables import EFFECTS
 from rollcall.tables.home import Home
 from rollcall.tables.home_tables import open_requests
-from rollcall.tables.request_rows import request_rows
+from rollcall.tables.request_table import request_rows
 from tests.udf.world import SETTINGS, World, lived
 
 EVENT = {

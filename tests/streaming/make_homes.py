@@ -27,7 +27,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from rollcall.schemas.consumer_protocol import TopicPartition
 from rollcall.schemas.messages import GroupRequest
-from rollcall.tables.request_rows import request_rows
+from rollcall.tables.request_table import request_rows
 from tests.requests import commit, consumer_beat, heartbeat, join, sync
 from tests.source_tree import ROOT
 from tests.streaming.live import now_ms, read_rows

@@ -15,7 +15,7 @@ from rollcall.jobs.stream.query import failure_of, start
 from rollcall.jobs.stream.writers.batch_result import BatchResult
 from rollcall.tables.home import Home
 from rollcall.tables.home_tables import open_requests
-from rollcall.tables.request_rows import request_rows
+from rollcall.tables.request_table import request_rows
 from tests.requests import join
 from tests.streaming.live import read_rows
 from tests.streaming.logs import EVENT, facts_of, home_with, recorded

@@ -23,8 +23,7 @@ from rollcall.jobs.stream.upkeep import tables_of
 from rollcall.jobs.stream.writers.driver_writer import DriverWriter
 from rollcall.tables.home import Home
 from rollcall.tables.home_tables import open_requests
-from rollcall.tables.request_rows import request_rows
-from rollcall.tables.request_table import RequestTable
+from rollcall.tables.request_table import RequestTable, request_rows
 from rollcall.tables.upkeep import tend
 from rollcall.tables.whole_file import write_whole
 from tests.requests import heartbeat

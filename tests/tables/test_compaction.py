@@ -22,8 +22,7 @@ from rollcall.schemas.tables import EFFECTS_FOLDER, REQUESTS
 from rollcall.tables import compaction
 from rollcall.tables.compaction import Layout, OvertakenError, compact, remove_before
 from rollcall.tables.delta_log import AddedFile, DeltaLog
-from rollcall.tables.request_rows import request_rows
-from rollcall.tables.request_table import RequestTable
+from rollcall.tables.request_table import RequestTable, request_rows
 from tests.requests import heartbeat
 from tests.views.histories import two_members
 from tests.views.story import DAY_MS, write_effects

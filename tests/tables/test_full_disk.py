@@ -12,8 +12,7 @@ from rollcall.jobs.stream.upkeep import tables_of
 from rollcall.schemas.tables import EFFECTS
 from rollcall.tables.delta_log import DeltaLog
 from rollcall.tables.home import LIVE, Home, HomeError
-from rollcall.tables.request_rows import request_rows
-from rollcall.tables.request_table import RequestTable
+from rollcall.tables.request_table import RequestTable, request_rows
 from rollcall.tables.upkeep import tend
 from rollcall.tables.whole_file import write_whole
 from tests.requests import heartbeat

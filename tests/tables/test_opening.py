@@ -20,8 +20,7 @@ from rollcall.tables.delta_log import DeltaLog
 from rollcall.tables.home import Home
 from rollcall.tables.home_tables import open_requests
 from rollcall.tables.properties import VERSIONS_RETENTION_MINUTES, request_properties, table_properties
-from rollcall.tables.request_rows import RequestRow, table_of
-from rollcall.tables.request_table import RequestTable
+from rollcall.tables.request_table import RequestRow, RequestTable, table_of
 from rollcall.tables.table_follower import TableFollower
 
 LOG_KEPT = "delta.logRetentionDuration"

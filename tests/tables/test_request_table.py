@@ -10,8 +10,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from rollcall.tables.delta_log import DeltaLog
-from rollcall.tables.request_rows import RequestRow, table_of
-from rollcall.tables.request_table import RequestTable
+from rollcall.tables.request_table import RequestRow, RequestTable, table_of
 
 
 def rows(number: int, name: str = "g") -> pa.Table:

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from rollcall.tables.delta_log import DeltaLog
-from rollcall.tables.request_rows import RequestRow, table_of
-from rollcall.tables.request_table import RequestTable
+from rollcall.tables.request_table import RequestRow, RequestTable, table_of
 from rollcall.tables.table_follower import TableFollower
 
 

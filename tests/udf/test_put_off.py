@@ -12,12 +12,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rollcall.coordinator_udfs import group_turns
-from rollcall.coordinator_udfs.busy_answers import THROTTLE_MS
 from rollcall.coordinator_udfs.group_turns import take_turns
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.step import step
 from rollcall.coordinator_udfs.settings import Clock, StreamSettings
 from rollcall.coordinator_udfs.state_codec import StateRow
+from rollcall.coordinator_udfs.turn_budget import THROTTLE_MS
 from rollcall.schemas.consumer_protocol import TopicPartition
 from rollcall.schemas.effect_rows import EffectRow
 from rollcall.schemas.messages import (
@@ -29,7 +29,7 @@ from rollcall.schemas.messages import (
     StreamRequest,
 )
 from rollcall.schemas.wire_fields import carries
-from rollcall.tables.replies import response_of
+from rollcall.serve.gateway.tables.effects_table import response_of
 from tests.requests import commit, consumer_beat, fitting, heartbeat, join, leave, sync
 from tests.udf.live_clock import SETTINGS, T, replies, stream_with_member
 from tests.udf.stream import Effect, Stream, arrived

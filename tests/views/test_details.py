@@ -84,7 +84,7 @@ def test_sql_names_fields_that_there_are() -> None:
 
 # ---------------------------------------------------------------- Python
 
-READERS = {"rollcall.schemas.effect_rows", "rollcall.tables.replies"}
+READERS = {"rollcall.schemas.effect_rows", "rollcall.serve.gateway.tables.effects_table"}
 """What makes a fact, or a reply's response, of a detail: by the class. Everything else asks these."""
 
 

@@ -28,9 +28,9 @@ from rollcall.coordinator_udfs.protocol.consumer.refusals import (
 )
 from rollcall.coordinator_udfs.protocol.consumer.regex import maybe_resolve_patterns, take_patterns
 from rollcall.coordinator_udfs.protocol.consumer.states import MemberState, MemberTimer
-from rollcall.coordinator_udfs.protocol.fresh_ids import unused_uuid_text
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.history import Gone
+from rollcall.coordinator_udfs.protocol.members import unused_uuid_text
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas import makers

@@ -16,14 +16,14 @@ from copy import copy
 import msgspec
 
 from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState, MemberState, MemberTimer
-from rollcall.coordinator_udfs.protocol.held_bytes import (
+from rollcall.coordinator_udfs.protocol.java_maps import MemberTable
+from rollcall.coordinator_udfs.protocol.members import (
     HeldBytes,
     size_of_names,
     size_of_protocols,
     size_of_text,
     size_of_topics,
 )
-from rollcall.coordinator_udfs.protocol.java_maps import MemberTable
 
 Owned = dict[str, dict[int, int]]
 """Topic to partition to the assignment epoch: the target's epoch when the member got it. Never changed in place."""
@@ -246,7 +246,7 @@ class ConsumerGroup(ConsumerFields):
 
     @property
     def held_bytes(self) -> int:
-        """What its members take, their partitions apart; see `protocol.held_bytes`."""
+        """What its members take, their partitions apart; see `protocol.members`."""
         if self._held is None:
             self._held = HeldBytes((member_id, size_of_consumer(m)) for member_id, m in self.members.items())
         return self._held.total

@@ -29,7 +29,7 @@ from rollcall.schemas.effect_rows import EffectRow, of_group
 from rollcall.schemas.tables import REQUESTS
 from rollcall.tables.appending import OpenTable, append_once
 from rollcall.tables.home import Home, HomeError
-from rollcall.tables.request_rows import request_line
+from rollcall.tables.request_table import request_line
 from rollcall.tables.rows import read_lines
 
 FOLDER = "shadow"

@@ -27,7 +27,7 @@ from rollcall.inputs.request_log.recorded import Tally
 from rollcall.programs.processes import note_done
 from rollcall.schemas.effect_rows import EffectRow, of_group
 from rollcall.schemas.tables import REQUESTS
-from rollcall.tables.request_rows import request_line
+from rollcall.tables.request_table import request_line
 from rollcall.tables.rows import effects_table, read_lines
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from rollcall.coordinator_udfs.protocol.kafka_versions import DIFFERENCES, KafkaVersion, version_reached
-from rollcall.schemas.cluster_sizes import is_topic_id
+from rollcall.schemas.limits import is_topic_id
 
 KEY, VERSIONS_KEY = b"3", b"18"
 """The APIs' numbers."""

@@ -1,25 +1,34 @@
 """Takes a connection's requests and has each answered by the endpoint of its API.
 
-Long requests are read, and long answers built, in a thread, so that other clients are served meanwhile; later requests
-on the same connection wait. Knows heads, codecs and endpoints; knows no limit and no socket.
+Answers are sent in the order of the requests, each once everything before it is answered. Long requests are read, and
+long answers built, in a thread, so that other clients are served meanwhile; later requests on the same connection wait.
+Knows heads, codecs and endpoints; knows no limit and no socket.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from time import monotonic
 from typing import Any, NamedTuple, Protocol
 
 from rollcall.schemas.shapes import Response
-from rollcall.serve.gateway.answer_queue import AnswerQueue, Slot
 from rollcall.serve.gateway.exchange import Answer, Ask, Building, Caller, Endpoint, Later
 from rollcall.serve.gateway.fair_threads import FairThreads
 from rollcall.serve.gateway.routing import Routing
 from rollcall.serve.gateway.settings import Settings
-from rollcall.serve.gateway.wire.codec import CORRELATION_ID_BYTES, HEAD_BYTES, Codec, WireError, codec, read_head
-from rollcall.serve.gateway.wire.frames import LENGTH_BYTES
+from rollcall.serve.gateway.wire.codec import (
+    CORRELATION_ID_BYTES,
+    HEAD_BYTES,
+    LENGTH_BYTES,
+    Codec,
+    WireError,
+    codec,
+    read_head,
+)
 from rollcall.serve.gateway.wire.shaping import frame_of
 
 _BEHIND_HEAD = LENGTH_BYTES + HEAD_BYTES
@@ -28,6 +37,93 @@ LONG_FRAME_BYTES = 4096
 """A longer request is read in a thread."""
 LONG_ANSWER_ELEMENTS = 500
 """An answer of more elements is built in a thread."""
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """A request's place in the order of answers."""
+
+    api: str
+    asked_at: float
+    size_bytes: int
+    holds: bool
+    """Whether the requests behind it wait until it is answered."""
+    frame: bytes | None = None
+    """Its answer, once that is known."""
+    waits_for: asyncio.Future[Any] | None = None
+    """What its answer waits for; cancelled if the connection ends before."""
+
+
+class AnswerQueue:
+    """The slots of the requests that are not answered yet, the oldest first."""
+
+    def __init__(self, clock: Callable[[], float], write: Callable[[bytes], None]) -> None:
+        self._clock = clock
+        self._write = write
+        self._slots: deque[Slot] = deque()
+        self._is_closed = False
+        self.is_held = False
+        """Whether a request that holds those behind it is unanswered."""
+        self.asked_bytes = 0
+        """Bytes of all unanswered requests together."""
+        self.when_answered: Callable[[Slot], None] = lambda slot: None
+        """Called for each request when its answer has been written."""
+        self.when_advanced: Callable[[], None] = lambda: None
+        """Called when every answer that could be sent has been sent."""
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def line_up(self, api: str, size_bytes: int, holds: bool = False) -> Slot:
+        """A slot behind all others for a request of this length."""
+        slot = Slot(api, self._clock(), size_bytes, holds)
+        self._slots.append(slot)
+        self.asked_bytes += size_bytes
+        self.is_held = holds
+        return slot
+
+    def hold_behind(self, slot: Slot) -> None:
+        """Lets nothing more be taken until a request is answered."""
+        slot.holds = self.is_held = True
+
+    def is_first(self, slot: Slot) -> bool:
+        """Whether a request is the oldest unanswered one."""
+        return bool(self._slots) and self._slots[0] is slot
+
+    def fill(self, slot: Slot, frame: bytes) -> None:
+        """Gives a request its answer, and sends what can be sent."""
+        slot.frame = frame
+        self._advance()
+
+    def first_is_sent(self) -> None:
+        """Removes the first request, whose answer has been written elsewhere; does nothing if the queue has been
+        closed."""
+        if not self._is_closed:
+            self._leave()
+            self._advance()
+
+    def close(self) -> None:
+        """Sends nothing more, and waits for nothing more."""
+        self._is_closed = True
+        for slot in self._slots:
+            if slot.waits_for is not None:
+                slot.waits_for.cancel()
+        self._slots.clear()
+
+    def _advance(self) -> None:
+        while self._slots and not self._is_closed:
+            frame = self._slots[0].frame
+            if frame is None:
+                break
+            self._write(frame)
+            self._leave()
+        self.when_advanced()
+
+    def _leave(self) -> None:
+        slot = self._slots.popleft()
+        self.asked_bytes -= slot.size_bytes
+        self.is_held = self.is_held and (not slot.holds or any(waiting.holds for waiting in self._slots))
+        self.when_answered(slot)
 
 
 class Client(Protocol):

@@ -2,8 +2,9 @@
 
 A request whose answer the protocol may withhold holds the requests behind it, as with Kafka; other requests are
 taken at once, so that a pipeline of heartbeats costs one wait. A client with too many requests unanswered or too many
-answers unread is read no further, and one that reads nothing for long is cut off. Bytes that are no request end the
-connection without an answer, as with Kafka.
+answers unread is read no further, and one that reads nothing for long is cut off. The loop's time is shared: who asks
+for little is served at once, who floods waits in a queue. Bytes that are no request end the connection without an
+answer, as with Kafka.
 
 Knows bytes and limits; knows no API: `answering` does.
 """
@@ -12,17 +13,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable
 from time import monotonic, thread_time
 
-from rollcall.serve.gateway.answer_queue import AnswerQueue, Slot
-from rollcall.serve.gateway.answering import Answering, Client
+from rollcall.serve.gateway.answering import Answering, AnswerQueue, Client, Slot
 from rollcall.serve.gateway.exchange import ANONYMOUS, Caller
 from rollcall.serve.gateway.metrics import Metrics
 from rollcall.serve.gateway.settings import Settings
-from rollcall.serve.gateway.turns import TURN_S, Account, Turns
-from rollcall.serve.gateway.wire.codec import WireError
-from rollcall.serve.gateway.wire.frames import FrameCutter, FrameError
+from rollcall.serve.gateway.wire.codec import FrameCutter, FrameError, WireError
 from rollcall.serve.listeners.connections import Connections
 from rollcall.serve.listeners.tls import principal_of
 
@@ -37,7 +36,68 @@ _AGAIN_S = 0.00002
 """What a request that is the one before takes. To measure it would take a fifth of that."""
 _GONE = ("", 0)
 """The address of a client that has reset its connection before it was served."""
+TURN_S = 0.0005
+"""Processor seconds that one turn may take. A request that was started is finished first."""
+_ROUND_S = 0.005
+"""After this many seconds of queued turns the loop serves everything else."""
+_SHARE = 0.01
+"""The part of the time that a connection may use without queueing."""
+_SAVED_S = 0.005
+"""The most time that a connection saves up for a burst."""
 _LEVELS = {"idle": logging.DEBUG, "shutdown": logging.DEBUG}
+
+
+class Account:
+    """The time that one connection may use now; below zero it queues."""
+
+    __slots__ = ("_at", "_left_s")
+
+    def __init__(self, now: float) -> None:
+        self._at = now
+        self._left_s = _SAVED_S
+
+    def is_overdrawn(self, now: float) -> bool:
+        """Whether it has used its share up."""
+        left_s = self._left_s + (now - self._at) * _SHARE
+        self._left_s = left_s if left_s < _SAVED_S else _SAVED_S
+        self._at = now
+        return left_s <= 0
+
+    def spend(self, seconds: float) -> None:
+        """Counts processor time that was used; a debt is never longer than a burst."""
+        left_s = self._left_s - seconds
+        self._left_s = left_s if left_s > -_SAVED_S else -_SAVED_S
+
+
+class Turns:
+    """The queue of connections that have used up their share; they get turns after the loop has served all others.
+
+    call_soon: the loop's, which calls after all that is due now. clock: the thread's processor time in seconds.
+    """
+
+    def __init__(self, call_soon: Callable[[Callable[[], None]], object], clock: Callable[[], float]) -> None:
+        self._call_soon = call_soon
+        self._clock = clock
+        self._queue: deque[Callable[[], None]] = deque()
+        self._is_due = False
+
+    def enqueue(self, turn: Callable[[], None]) -> None:
+        """Calls it when its turn comes."""
+        self._queue.append(turn)
+        if not self._is_due:
+            self._is_due = True
+            self._call_soon(self._next)
+
+    def _next(self) -> None:
+        self._is_due = False
+        ends_at = self._clock() + _ROUND_S
+        try:
+            while self._queue and self._clock() < ends_at:
+                self._queue.popleft()()
+        finally:
+            if self._queue and not self._is_due:
+                self._is_due = True
+                self._call_soon(self._next)
 
 
 class ClientConnection(asyncio.Protocol):

@@ -25,6 +25,7 @@ from rollcall.coordinator_udfs.protocol.list_groups import list_groups
 from rollcall.programs.steady_clock import now_ms
 from rollcall.schemas.errors import Error
 from rollcall.schemas.fan_out import each_once, group_id_of, join, split
+from rollcall.schemas.limits import unfit_id_prefix
 from rollcall.schemas.messages import (
     API_OF,
     APIS,
@@ -54,7 +55,6 @@ from rollcall.schemas.messages import (
     Response,
 )
 from rollcall.schemas.refusals import refusal
-from rollcall.schemas.strings import unfit_id_prefix
 from rollcall.serve.gateway.access import Access
 from rollcall.serve.gateway.backend import Backend, BackendError, Known, Outcome
 from rollcall.serve.gateway.exchange import (
@@ -69,7 +69,7 @@ from rollcall.serve.gateway.exchange import (
     Later,
 )
 from rollcall.serve.gateway.metrics import Metrics
-from rollcall.serve.gateway.topic_ids import TopicIds
+from rollcall.serve.gateway.topic_ids import NAME_TOPICS, TopicIds
 from rollcall.serve.gateway.wire.codec import Codec, WireError
 from rollcall.serve.gateway.wire.shaping import values_of
 
@@ -158,6 +158,8 @@ class GroupApis:
                     return beside(API_OF[type(request)].response())
                 configs = each_once(about_groups)
                 return self._ask(split(configs), configs, caller, beside)
+        if not API_OF[type(request)].groups:
+            return self._ask([request], request, caller)
         once = each_once(request)
         return self._ask(split(once), once, caller)
 
@@ -204,10 +206,10 @@ class GroupApis:
 
     def _ask_group(self, request: ClientGroupRequest, caller: Caller) -> Outcome | asyncio.Future[Response]:
         kind = API_OF[type(request)]
-        group_id = request.group_id if isinstance(request, HeartbeatRequest) else group_id_of(request)
+        group_id: str = group_id_of(request) if kind.groups else request.group_id  # type: ignore[union-attr]
         if not self._access.allows(caller.principal, kind.operation, group_id):
             return BackendError("not allowed", Error.GROUP_AUTHORIZATION_FAILED)
-        named = request if isinstance(request, HeartbeatRequest) else self._topic_ids.with_names(request)
+        named = self._topic_ids.with_names(request) if isinstance(request, NAME_TOPICS) else request
         answer = self._backend.submit(named)
         if isinstance(answer, asyncio.Future) and isinstance(named, ConsumerGroupHeartbeatRequest):
             answer.add_done_callback(partial(self._topic_ids.note_reported, named))
@@ -252,18 +254,21 @@ class GroupApis:
         beside: Beside,
     ) -> Building:
         """The answer to a request, from what its groups say. Raises WireError: it is too long to send."""
-        topic_ids = self._topic_ids.as_of_now()
+        topic_ids = self._topic_ids.as_of_now() if isinstance(request, NAME_TOPICS) else None
 
         def build() -> Response:
             answered = zip(parts, outcomes, strict=True)
-            return beside(join(request, [self._response(*each, caller, topic_ids) for each in answered]))
+            responses = [self._response(*each, caller, topic_ids) for each in answered]
+            return beside(join(request, responses) if API_OF[type(request)].groups else responses[0])
 
-        wait_ms = max((outcome.wait_ms for outcome in outcomes if isinstance(outcome, Response)), default=0)
+        wait_ms = max((getattr(outcome, "throttle_time_ms", 0) for outcome in outcomes), default=0)
         if wait_ms:
             caller.muted_until_s = asyncio.get_running_loop().time() + wait_ms / 1000
         return Building(self._size_bytes(outcomes) // _ELEMENT_BYTES + len(parts) - 1, build)
 
-    def _response(self, request: ClientGroupRequest, outcome: Outcome, caller: Caller, topic_ids: TopicIds) -> Response:
+    def _response(
+        self, request: ClientGroupRequest, outcome: Outcome, caller: Caller, topic_ids: TopicIds | None
+    ) -> Response:
         """With the operations that the rules allow, where the client has asked for them."""
         if isinstance(outcome, BackendError):
             return refusal(request, outcome.answer)
@@ -272,7 +277,7 @@ class GroupApis:
                 allowed = self._access.operations(caller.principal, group.group_id)
                 if allowed is not None and group.authorized_operations != NO_OPERATIONS:
                     group.authorized_operations = allowed
-        return topic_ids.with_ids(request, outcome)
+        return outcome if topic_ids is None else topic_ids.with_ids(request, outcome)
 
     def _find_coordinator(self, request: FindCoordinatorRequest, caller: Caller, node: Node) -> FindCoordinatorResponse:
         found = find_coordinator(request, *node)

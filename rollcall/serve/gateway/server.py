@@ -19,14 +19,13 @@ from functools import partial
 
 from rollcall.serve.gateway.answering import Answering, Client
 from rollcall.serve.gateway.backend import Backend
-from rollcall.serve.gateway.client_connection import ClientConnection
+from rollcall.serve.gateway.client_connection import ClientConnection, Turns
 from rollcall.serve.gateway.fair_threads import FairThreads
 from rollcall.serve.gateway.metrics import Metrics
 from rollcall.serve.gateway.rate_limited_log import RateLimitedLog
 from rollcall.serve.gateway.registry import Registry
 from rollcall.serve.gateway.routing import Routing
 from rollcall.serve.gateway.settings import Settings
-from rollcall.serve.gateway.turns import Turns
 from rollcall.serve.listeners.addresses import Address
 from rollcall.serve.listeners.connections import Connections, Limits
 from rollcall.serve.listeners.listener import Listener

@@ -43,6 +43,13 @@ from rollcall.schemas.wire_fields import first_version
 Asked = TypeVar("Asked", OffsetCommitRequestTopic, OffsetFetchRequestTopic, ConsumerGroupTopicPartitions)
 Answered = TypeVar("Answered", OffsetFetchResponseTopic, ConsumerGroupTopicPartitions)
 
+NAME_TOPICS = (
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupDescribeRequest,
+)
+"""The requests that name topics, or whose answers do, by ids."""
 _IDS_SINCE = first_version(OffsetTopic, "topic_id")
 _NO_ID = uuid.UUID(int=0)
 _REPORTED_MAX = 100_000

@@ -20,7 +20,7 @@ from rollcall.coordinator_udfs.protocol.claims import CONSUMER, owned
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.inputs.request_log.recorded import LoggedRequest
 from rollcall.inputs.request_log.topic_metadata import TopicMetadata
-from rollcall.schemas.cluster_sizes import is_topic_id
+from rollcall.schemas.limits import is_topic_id
 from rollcall.schemas.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,

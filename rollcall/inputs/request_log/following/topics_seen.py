@@ -25,8 +25,8 @@ from rollcall.inputs.request_log.recorded import LoggedRequest
 from rollcall.inputs.request_log.topic_metadata import TopicMetadata
 from rollcall.inputs.tolerances import TOPIC_SHOWN_WITHIN_MS
 from rollcall.schemas.causes import CauseKind
-from rollcall.schemas.cluster_sizes import is_believable
 from rollcall.schemas.errors import Error
+from rollcall.schemas.limits import is_believable
 from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
 

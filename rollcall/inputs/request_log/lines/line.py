@@ -23,6 +23,7 @@ from rollcall.inputs.request_log.topic_metadata import KEY, SKIPPED, SKIPPED_VER
 from rollcall.inputs.tolerances import PARKED_WITHIN_MS
 from rollcall.schemas.errors import Error
 from rollcall.schemas.fan_out import group_id_of, groups_named, listed_in, split
+from rollcall.schemas.limits import holds_no_long_string, unfit_id_prefix, unfit_string
 from rollcall.schemas.messages import (
     API_OF,
     APIS,
@@ -40,7 +41,6 @@ from rollcall.schemas.messages import (
     OffsetFetchRequest,
     SyncGroupRequest,
 )
-from rollcall.schemas.strings import holds_no_long_string, unfit_id_prefix, unfit_string
 from rollcall.schemas.wire_fields import first_version
 
 COMPLETED = b"Completed request:"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 
 from rollcall.serve.gateway.tables.request_sink import NotAppended, RequestSink
-from rollcall.tables.request_rows import RequestRow, table_of
+from rollcall.tables.request_table import RequestRow, table_of
 
 log = logging.getLogger("gateway")
 
@@ -47,7 +47,7 @@ class RequestWriter:
         self._threads = threads
         self._interval_s = interval_ms / 1000
         self._not_taken = not_taken
-        self._queue: list[tuple[RequestRow, Callable[[], None] | None]] = []
+        self._queue: list[tuple[RequestRow, int, Callable[[], None] | None]] = []
         self._queued_bytes = 0
         """Of all that is not appended yet."""
         self._wake = asyncio.Event()
@@ -60,8 +60,9 @@ class RequestWriter:
 
     def put(self, row: RequestRow, appended: Callable[[], None] | None = None) -> None:
         """A row behind all others. appended: called once it is in the table."""
-        self._queue.append((row, appended))
-        self._queued_bytes += row.size_bytes
+        size_bytes = row.size_bytes
+        self._queue.append((row, size_bytes, appended))
+        self._queued_bytes += size_bytes
         self._wake.set()
 
     async def write(self) -> None:
@@ -81,12 +82,11 @@ class RequestWriter:
         async with self._appending:
             queue, self._queue = self._queue, []
             if queue:
-                rows = [row for row, _ in queue]
-                if await self._append(rows):
-                    for _, appended in queue:
+                if await self._append([row for row, _, _ in queue]):
+                    for _, _, appended in queue:
                         if appended is not None:
                             appended()
-                self._queued_bytes -= sum(row.size_bytes for row in rows)
+                self._queued_bytes -= sum(size_bytes for _, size_bytes, _ in queue)
 
     async def _append(self, rows: list[RequestRow]) -> bool:
         """Whether all of them are in the table."""

@@ -2,7 +2,7 @@
 
 For a group at rest, heartbeats (`early_answers`) and first JoinGroups (`at_rest`) are answered at once, a commit once
 it is in the table (`early_commits`). While the coordinator is away, mostly because it restarts, heartbeats are answered
-as by a broker that is loading the group (`unseen_answers`).
+as by a broker that is loading the group (`under_way`).
 
 Knows who waits for which answer, and no rule of the protocol. The disk is read and written in threads, one for each
 direction.
@@ -41,15 +41,13 @@ from rollcall.serve.gateway.kept_tasks import KeptTasks
 from rollcall.serve.gateway.settings import Settings
 from rollcall.serve.gateway.tables.early_answers import EarlyAnswers
 from rollcall.serve.gateway.tables.early_commits import EarlyCommits
-from rollcall.serve.gateway.tables.effects_table import EffectsTable, News
+from rollcall.serve.gateway.tables.effects_table import EffectsTable, News, Reply
 from rollcall.serve.gateway.tables.request_sink import RequestSink
 from rollcall.serve.gateway.tables.request_writer import RequestWriter
-from rollcall.serve.gateway.tables.under_way import FORGOTTEN_AFTER_MS, Pending, UnderWay
-from rollcall.serve.gateway.tables.unseen_answers import is_away, unseen_answer
+from rollcall.serve.gateway.tables.under_way import FORGOTTEN_AFTER_MS, Pending, UnderWay, is_away, unseen_answer
 from rollcall.tables.job_status import read_status
 from rollcall.tables.lasting_facts import Fact
-from rollcall.tables.replies import Reply
-from rollcall.tables.request_rows import RequestRow, row_of
+from rollcall.tables.request_table import RequestRow, row_of
 from rollcall.tables.unread import left_out, row_named
 
 log = logging.getLogger("gateway")
@@ -194,9 +192,10 @@ class TablesBackend:
     def _check_length(self, row: RequestRow) -> None:
         if len(row.group_id.encode()) > self._settings.group_id_max_bytes:
             raise BackendError("the group id is too long", Error.INVALID_GROUP_ID)
-        if row.size_bytes > self._settings.request_max_bytes:
+        size_bytes = row.size_bytes
+        if size_bytes > self._settings.request_max_bytes:
             raise BackendError("the request is too long", Error.INVALID_REQUEST)
-        if not self._writer.has_room_for(row.size_bytes):
+        if not self._writer.has_room_for(size_bytes):
             raise BackendError("requests come faster than they can be appended")
 
     def _first_join_answer(self, request: GroupRequest) -> Response | None:

@@ -4,7 +4,11 @@ A request is begun when it arrives, parked when the coordinator takes it and wil
 commit that answers it, also when its client has gone. It is dropped if a commit says that it is never answered, if it
 could not be appended, and if it is the oldest of too many that nobody awaits. Clients can make up ids, so neither a
 request nor an id in it is kept, only hashes of groups and members; the ids of groups that it makes are limited
-(`new_groups`). Two with the same hash are treated as one.
+(`NewGroups`). Two with the same hash are treated as one.
+
+While the coordinator is away, heartbeats are answered unseen. A broker that is still loading a group answers a classic
+heartbeat NONE, and one of the newer protocol COORDINATOR_LOAD_IN_PROGRESS: the member retries. Decision 6 has the
+reasons why the coordinator still reads them, and what happens to its answers.
 
 Knows what each request may change, by the rows of the APIs. Must not know a clock, a table or a socket.
 """
@@ -12,24 +16,32 @@ Knows what each request may change, by the rows of the APIs. Must not know a clo
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from rollcall.coordinator_udfs.protocol.at_rest import offer_of
+from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN
 from rollcall.coordinator_udfs.protocol.known_groups import KnownGroups
+from rollcall.schemas.errors import Error
 from rollcall.schemas.fan_out import group_id_of
 from rollcall.schemas.messages import (
     CHANGE_MEMBERS,
     READERS,
+    ConsumerGroupAssignment,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     GroupRequest,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    OffsetCommitRequest,
     Response,
 )
 from rollcall.serve.gateway.backend import BackendError, Known, Outcome
-from rollcall.serve.gateway.tables.new_groups import NewGroups
-from rollcall.serve.gateway.tables.unseen_answers import UnsentAssignments, unseen_answer
-from rollcall.tables.replies import Reply
+from rollcall.serve.gateway.tables.effects_table import Reply
 
 FORGOTTEN_AFTER_MS = 300_000
 """A request that is neither answered nor parked after this time is in quarantine and will not be answered."""
@@ -37,6 +49,10 @@ MOST_UNAWAITED = 100_000
 """Above this number of requests whose clients have their answer or are gone, the oldest is forgotten."""
 LISTED_WITHIN_MS = 5000
 """ListGroups waits no longer: the coordinator may be away, or a request in quarantine."""
+GROUP_BYTES = 100
+"""What a new group takes beside its id."""
+_NONE = HeartbeatResponse()
+_LOADING = ConsumerGroupHeartbeatResponse(error_code=Error.COORDINATOR_LOAD_IN_PROGRESS)
 
 
 @dataclass(slots=True, eq=False)
@@ -258,3 +274,120 @@ def _member_in(request: GroupRequest) -> int | None:
 
 def _making(group_id: str) -> int:
     return hash(("makes", group_id))
+
+
+# ---------------------------------------------------------------- while the coordinator is away
+
+
+def is_away(after_s: float, *, was_away: bool, silent_s: float, oldest_s: float, batch_age_s: float | None) -> bool:
+    """A coordinator is away if it has requests, but for after_s neither answers nor ends a batch.
+
+    silent_s: since its last answer; oldest_s: since the oldest request without one.
+    """
+    is_asked = was_away or oldest_s >= after_s
+    return is_asked and silent_s >= after_s and (batch_age_s is None or batch_age_s > after_s)
+
+
+def unseen_answer(request: GroupRequest) -> Response | None:
+    """The answer to a request that the coordinator does not see in time; None: the request waits.
+
+    A leaving member does not retry. A new member without an id of its own would join anew each time.
+    """
+    match request:
+        case HeartbeatRequest():
+            return _NONE
+        case ConsumerGroupHeartbeatRequest() if request.member_id and request.member_epoch >= JOIN:
+            return _LOADING
+    return None
+
+
+class UnsentAssignments:
+    """Assignments whose answer no client was waiting for, each kept until its member has an answer or is gone. The
+    coordinator sends an assignment once, and again only to a heartbeat with all fields. A client whose connection
+    ended, or that was answered while the coordinator was away, need not send one. So its next answer has the
+    assignment.
+    """
+
+    def __init__(self) -> None:
+        self._by_member: dict[int, ConsumerGroupAssignment] = {}
+        """By the hashes of group and member."""
+
+    def answered(
+        self, member: int, response: ConsumerGroupHeartbeatResponse, *, is_awaited: bool, is_member: bool
+    ) -> ConsumerGroupHeartbeatResponse:
+        """The answer for a member's client when the coordinator has answered. is_member: it is still a member."""
+        unsent = self._by_member.pop(member, None)
+        if response.error_code is not Error.NONE:
+            return response
+        assignment = unsent if response.assignment is None else response.assignment
+        if is_awaited and assignment is not response.assignment:
+            return msgspec.structs.replace(response, assignment=assignment)
+        if not is_awaited and is_member and assignment is not None:
+            self._by_member[member] = assignment
+        return response
+
+    def forget(self, group_id: str, member_id: str) -> None:
+        """A member is gone."""
+        self._by_member.pop(hash((group_id, member_id)), None)
+
+
+# ---------------------------------------------------------------- new groups
+
+
+class NewGroups:
+    """Who created which groups through this gateway, and how many bytes of a list of groups they take.
+
+    Anybody may create groups, and a group with offsets stays for days. So one client could make the list of groups
+    longer than an answer may be. Decision 11 has the limit, and why requests above it are refused. A group counts for
+    its first client, by principal or else by address, until it is removed, or was not created.
+
+    max_bytes: the most bytes that all groups of one maker may take.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._makers: dict[str, str] = {}
+        """By the ids of groups that exist or may be created."""
+        self._bytes: Counter[str] = Counter()
+        """By maker."""
+        self.refused = 0
+        """How many requests were."""
+
+    def takes(self, request: GroupRequest, group_id: str) -> bool:
+        """Whether a request may make its group, which does not exist. Raises BackendError: its client has made too
+        many.
+        """
+        error = _error_of_maker(request)
+        if error is None:
+            return False
+        maker = request.principal or request.client_host
+        if group_id not in self._makers:
+            if self._bytes[maker] + _bytes_of(group_id) > self._max_bytes:
+                self.refused += 1
+                raise BackendError(f"{maker}: no more groups may be made", error)
+            self._makers[group_id] = maker
+            self._bytes[maker] += _bytes_of(group_id)
+        return True
+
+    def forget(self, group_id: str) -> None:
+        maker = self._makers.pop(group_id, None)
+        if maker is not None:
+            self._bytes[maker] -= _bytes_of(group_id)
+            if not self._bytes[maker]:
+                del self._bytes[maker]
+
+
+def _error_of_maker(request: GroupRequest) -> Error | None:
+    """The refusal of a request that may create a group; None: it creates none."""
+    match request:
+        case JoinGroupRequest():
+            return Error.GROUP_MAX_SIZE_REACHED
+        case ConsumerGroupHeartbeatRequest() if request.member_epoch == JOIN:
+            return Error.GROUP_MAX_SIZE_REACHED
+        case OffsetCommitRequest() if request.generation_id_or_member_epoch < 0:
+            return Error.INVALID_COMMIT_OFFSET_SIZE
+    return None
+
+
+def _bytes_of(group_id: str) -> int:
+    return len(group_id.encode()) + GROUP_BYTES

@@ -12,11 +12,9 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import NamedTuple
 
-from rollcall.serve.gateway.answer_queue import Slot
-from rollcall.serve.gateway.answering import Client
+from rollcall.serve.gateway.answering import Client, Slot
 from rollcall.serve.gateway.upstream.upstream_client import LOGIN_WITHIN_S, UpstreamLogin
-from rollcall.serve.gateway.wire.codec import RequestHeader
-from rollcall.serve.gateway.wire.frames import LENGTH_BYTES, FrameCutter, FrameError
+from rollcall.serve.gateway.wire.codec import LENGTH_BYTES, FrameCutter, FrameError, RequestHeader
 from rollcall.serve.listeners.addresses import Address
 
 HELD_BYTES = 262_144

@@ -13,7 +13,7 @@ import hashlib
 import logging
 import uuid
 
-from rollcall.schemas.cluster_sizes import PARTITIONS_MAX, is_believable
+from rollcall.schemas.limits import PARTITIONS_MAX, is_believable
 from rollcall.serve.gateway.fair_threads import FairThreads
 from rollcall.serve.gateway.topic_ids import TopicIds
 from rollcall.serve.gateway.upstream.apis import METADATA

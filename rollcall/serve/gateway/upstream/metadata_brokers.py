@@ -16,9 +16,7 @@ from kio.serial.errors import SerialError
 from kio.serial.readers import read_compact_array_length, read_legacy_array_length
 from kio.serial.writers import write_compact_array_length, write_legacy_array_length
 
-from rollcall.serve.gateway.wire.codec import WireError, codec
-from rollcall.serve.gateway.wire.frames import LENGTH_BYTES
-from rollcall.serve.gateway.wire.reading import Elements, reader
+from rollcall.serve.gateway.wire.codec import LENGTH_BYTES, Elements, WireError, codec, reader
 
 MAX_BROKERS = 1000
 """No cluster has more brokers, and each takes a port."""

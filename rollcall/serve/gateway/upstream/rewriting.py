@@ -28,8 +28,7 @@ from rollcall.serve.gateway.upstream.apis import (
 )
 from rollcall.serve.gateway.upstream.brokers import Brokers
 from rollcall.serve.gateway.upstream.metadata_brokers import joined, split
-from rollcall.serve.gateway.wire.codec import RequestHeader, codec
-from rollcall.serve.gateway.wire.frames import LENGTH_BYTES
+from rollcall.serve.gateway.wire.codec import LENGTH_BYTES, RequestHeader, codec
 from rollcall.serve.listeners.addresses import Address
 
 _BROKERS = 1

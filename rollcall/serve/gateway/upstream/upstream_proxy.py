@@ -22,8 +22,7 @@ from rollcall.serve.gateway.upstream.broker_connection import BrokerConnection, 
 from rollcall.serve.gateway.upstream.brokers import Broker
 from rollcall.serve.gateway.upstream.rewriting import Rewriting
 from rollcall.serve.gateway.upstream.upstream_client import UpstreamLogin
-from rollcall.serve.gateway.wire.codec import RequestHeader, WireError, codec, read_head
-from rollcall.serve.gateway.wire.reading import Elements, reader
+from rollcall.serve.gateway.wire.codec import Elements, RequestHeader, WireError, codec, read_head, reader
 
 _OURS = frozenset(api.key for api in APIS.values())
 _READ_HERE = frozenset({API_VERSIONS, FIND_COORDINATOR})

@@ -22,8 +22,7 @@ from kio.schema.errors import ErrorCode
 from rollcall.schemas.errors import Error
 from rollcall.schemas.shapes import Response, Shape
 from rollcall.schemas.wire_fields import carried_names
-from rollcall.serve.gateway.wire.codec import CORRELATION_ID_BYTES, Codec, WireError
-from rollcall.serve.gateway.wire.reading import without_none
+from rollcall.serve.gateway.wire.codec import CORRELATION_ID_BYTES, Codec, WireError, without_none
 
 Convert = Callable[[Any], Any]
 

@@ -7,8 +7,8 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 import pytest
 
+from rollcall.schemas.limits import ID_PREFIX_MAX_BYTES, STRING_MAX_BYTES, holds_no_long_string, unfit_string
 from rollcall.schemas.messages import APIS, JoinGroupRequest, Shape
-from rollcall.schemas.strings import ID_PREFIX_MAX_BYTES, STRING_MAX_BYTES, holds_no_long_string, unfit_string
 
 FITS, TOO_LONG = "x" * ID_PREFIX_MAX_BYTES, "x" * (STRING_MAX_BYTES + 1)
 
