@@ -14,7 +14,7 @@ from rollcall.schemas.messages import Request
 
 
 def fresh_id(group_id: str, request: Request, attempt: int = 0) -> bytes:
-    """16 bytes that no other request gives; attempt: a higher one gives another id, if the first is in use."""
+    """16 bytes that are unique to a request. attempt: a higher one gives another id, if the first is in use."""
     parts = (group_id, request.client_id, request.request_id, str(request.received_at_ms))
     seed = "\0".join((*parts, str(attempt)) if attempt else parts)
     return hashlib.blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=16).digest()

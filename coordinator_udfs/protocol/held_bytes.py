@@ -50,7 +50,7 @@ def held_by(members: Iterable[Member], pending: Iterable[PendingMember]) -> Held
 
 
 def size_of_names(member_id: str, client_id: str, client_host: str, instance_id: str | None) -> int:
-    """Of a member's names, each of which is written in several places."""
+    """For a member's names, since each is written in several places."""
     twice = size_of_text(client_host + instance_id if instance_id else client_host)
     return _MEMBER_BYTES + 3 * size_of_text(member_id + client_id) + 2 * twice
 

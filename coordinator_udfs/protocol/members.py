@@ -1,6 +1,6 @@
 """Members of a classic group, ids that were given out, and parked requests: a parked request is data on its member.
 
-Knows shapes alone: the group adds, changes and removes them. Source: Kafka's ClassicGroupMember.
+Knows only shapes: the group adds, changes and removes them. Source: Kafka's ClassicGroupMember.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Member(msgspec.Struct):
     last_seen_at_ms: int = 0
     """Its last accepted request of any kind."""
     has_known_timeouts: bool = True
-    """False where a recording shows the member but not its JoinGroup; then none of its timers runs."""
+    """False where a recording shows the member but not its JoinGroup; then its timers do not run."""
     session_start: int = 0
     """The number of its session timer, in the order in which the group started them."""
 

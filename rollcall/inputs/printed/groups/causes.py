@@ -29,7 +29,7 @@ _MISSING = Reason(
 )
 """Why a member may be missing in a target assignment."""
 _WITHOUT_A_LINE = (CauseKind.SUBSCRIPTION_CHANGED, CauseKind.MEMBER_JOINED, *_MISSING.candidates)
-"""Why an epoch began whose topics are the same: a subscription has a line at DEBUG alone, or a line is missing."""
+"""Why an epoch began whose topics are the same: a subscription has a line only at DEBUG, or a line is missing."""
 _OF_TOPICS = (CauseKind.SUBSCRIPTION_CHANGED, CauseKind.METADATA_CHANGED)
 
 
