@@ -1,7 +1,7 @@
 """One group's share of a batch: its requests in order, its deadlines between them, its facts as rows, its new state.
 
-Knows the two clocks, what a group remembers from batch to batch, and how to go on when a turn fails. Knows no rule of
-the protocol, no pandas and no Spark.
+Knows the two clocks, what a group remembers from batch to batch, and how to continue when a turn fails. Knows no rule
+of the protocol, no pandas and no Spark.
 """
 
 from __future__ import annotations
@@ -171,8 +171,8 @@ class GroupTurns:
         return is_new_run or has_slept
 
     def _read(self, texts: list[str]) -> list[Waiting]:
-        """The requests in order; a row that is no request goes to quarantine. The order has no ties, since a batch may
-        be run again.
+        """The requests in order; a row that is not a request goes to quarantine. The order has no ties, since a batch
+        may be run again.
         """
         keyed = []
         for text in texts:

@@ -38,7 +38,7 @@ _SHOWN_OF_AN_UNFIT_GROUP_ID = 200
 
 
 class _Refused(msgspec.Struct):
-    """Rows that are refused by their columns alone; they share the null key."""
+    """Rows that are refused because of their columns; they share the null key."""
 
     reason: str
     group_id: str | None = None
@@ -54,7 +54,7 @@ def coordinate(requests: DataFrame, settings: StreamSettings) -> DataFrame:
     With settings.says_waits that column also has the groups' waits.
 
     requests: a stream of rows of `rollcall.schemas.tables.REQUESTS`, in any order within a batch; on the event clock no
-    later than settings.watermark_delay_ms out of order, else Spark drops them. Rows whose effect is "quarantined"
+    later than settings.watermark_delay_ms out of order, otherwise Spark drops them. Rows whose effect is "quarantined"
     belong in the quarantine, see `effect_rows.QUARANTINED`.
     """
     return (
@@ -175,7 +175,7 @@ def _packed(requests: DataFrame, settings: StreamSettings) -> DataFrame:
 
 
 def _unfit(requests: DataFrame, settings: StreamSettings) -> Column:
-    """Why a row fits no group, by its columns alone; null if it does fit."""
+    """Why a row's columns fit no group; null if they do."""
     group_id, request = requests["group_id"], requests["request"]
     return F.coalesce(
         F.when(group_id.isNull(), F.lit("group_id: is null")),

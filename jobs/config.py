@@ -163,7 +163,7 @@ class JobConfig(MetricsHosts, RequestLimits):
     export: ExportSettings = field(default_factory=ExportSettings)
     """Which groups /metrics has."""
     alerts: AlertSettings = field(default_factory=AlertSettings)
-    """Who gets alarms of which troubles."""
+    """Who gets alarms, and for which troubles."""
     kafka_options: tuple[tuple[str, str], ...] = ()
     """The keys `kafka.*` of the file, which go to Spark's connector as they are."""
 
@@ -177,7 +177,7 @@ class JobConfig(MetricsHosts, RequestLimits):
         if self.metrics_listen is not None and not (self.metrics_listen.is_loopback or self.allow_metrics):
             raise ConfigError(
                 f"{PREFIX}metrics.listen={self.metrics_listen}: others reach it and nobody has to authenticate: give "
-                f"{PREFIX}allow.metrics.beyond.loopback=true, or an address of this machine alone"
+                f"{PREFIX}allow.metrics.beyond.loopback=true, or an address of this machine only"
             )
 
     def _check_kafka(self) -> None:
@@ -197,7 +197,7 @@ class JobConfig(MetricsHosts, RequestLimits):
         return self.clock is Clock.PROCESSING and self.effects_writer == "driver"
 
     def stream_settings(self, started_at_ms: int, *, rests: bool = False) -> StreamSettings:
-        """The settings that the stream's function needs. A broker's recording gets none of our own limits.
+        """The settings that the stream's function needs. Our own limits do not apply to a broker's recording.
 
         rests: the workers say until when groups wait.
         """

@@ -3,7 +3,7 @@
     spark-submit jobs/coordinator.py [--home FOLDER] [--conf FILE] [--set key=value]...
     python -m rollcall.jobs.coordinator ...     the same, on this machine
 
-Exit status 1 when the query failed, else as `rollcall.programs.running` says. Knows how the program is started and
+Exit status 1 when the query failed, otherwise as `rollcall.programs.running` says. Knows how the program is started and
 ended; must not know how the query works (that is `rollcall.jobs.stream.query`).
 """
 
@@ -154,7 +154,7 @@ def command(home: str, conf: Path | None, given: tuple[str, ...]) -> int:
 
 
 def gateway_before_kafka(pairs: Mapping[str, str]) -> Settings | None:
-    """The gateway's settings if they name a Kafka behind it, else None. Raises ConfigError."""
+    """The gateway's settings if they name a Kafka behind it, otherwise None. Raises ConfigError."""
     if f"{GATEWAY_PREFIX}upstream" not in pairs:
         return None
     from rollcall.serve.gateway.settings import Settings

@@ -32,14 +32,7 @@ _LAST_MS = 253_402_300_799_999
 
 def read_from_disk(home: Home, group_id: str) -> Read:
     """A reader of a group's facts, by DuckDB. Raises HomeError, NoSuchGroup."""
-    check_home(home)
-    try:
-        rows = _Rows(home.effects, group_id)
-    except TableError:
-        raise HomeError(f"{home.shown} holds no effects yet: its job has not finished a batch.") from None
-    if not rows.ask("SELECT 1 FROM {rows} WHERE group_id = $group_id LIMIT 1"):
-        asked = "SELECT DISTINCT group_id FROM {rows} WHERE $group_id IS NOT NULL AND group_id IS NOT NULL"
-        raise no_such_group(group_id, [row[0] for row in rows.ask(asked)], "the home")
+    rows = _rows_of(home, group_id)
 
     def read(wanted: Sequence[str], from_ms: int, to_ms: int) -> Iterable[Mapping[str, Any]]:
         asked = (
@@ -51,6 +44,24 @@ def read_from_disk(home: Home, group_id: str) -> Read:
         return [dict(zip(COLUMNS, row, strict=True)) for row in found]
 
     return read
+
+
+def check_group(home: Home, group_id: str) -> None:
+    """Raises HomeError; NoSuchGroup, naming the groups there are."""
+    _rows_of(home, group_id)
+
+
+def _rows_of(home: Home, group_id: str) -> _Rows:
+    """A group's rows. Raises HomeError, NoSuchGroup."""
+    check_home(home)
+    try:
+        rows = _Rows(home.effects, group_id)
+    except TableError:
+        raise HomeError(f"{home.shown} holds no effects yet: its job has not finished a batch.") from None
+    if not rows.ask("SELECT 1 FROM {rows} WHERE group_id = $group_id LIMIT 1"):
+        asked = "SELECT DISTINCT group_id FROM {rows} WHERE $group_id IS NOT NULL AND group_id IS NOT NULL"
+        raise no_such_group(group_id, [row[0] for row in rows.ask(asked)], "the home")
+    return rows
 
 
 def last_fact_ms(home: Home, group_id: str) -> int:
@@ -66,7 +77,7 @@ class _Rows:
         self._database = open_database()
         self._group_id = group_id
         self._files: Sequence[str] = files_of(Path(effects))
-        """Without those that a question has failed with."""
+        """Without those that a query failed with."""
 
     def ask(self, asked: str, **given: Any) -> list[tuple[Any, ...]]:
         def rows_in(files: Sequence[str]) -> list[tuple[Any, ...]]:

@@ -32,8 +32,8 @@ def receivers_for(home: Home, settings: AlertSettings) -> list[Receiver]:
 
 
 class JobAlarms:
-    """Sends alarms until it is closed. history: the home's, if another part of the job refreshes it. registry: for what
-    is counted of them.
+    """Sends alarms until it is closed. history: the home's, if another part of the job refreshes it. registry: for
+    their counters.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class JobAlarms:
         self._thread: threading.Thread | None = None
         if not receivers:
             return
-        # Imported here: a job without alarms needs none of the modules that read a home.
+        # Imported here: a job without alarms does not need the modules that read a home.
         from rollcall.serve.alerts.watching import Alarms
 
         try:

@@ -71,7 +71,7 @@ def serve_metrics(home: Home, config: JobConfig, metrics: HasHealth) -> Served:
     has_groups = home.is_local and config.export.groups_max > 0
     exporter = None
     if has_groups:
-        # Imported here: a job that serves no groups needs none of the modules that read a home.
+        # Imported here: a job that serves no groups does not need the modules that read a home.
         from rollcall.serve.exporter.serving import Exporter
 
         exporter = Exporter(home.path, config.export, metrics.registry)

@@ -26,7 +26,7 @@ def replay_config(settings: Mapping[str, str]) -> JobConfig:
 
 
 def shadow_config(settings: Mapping[str, str]) -> JobConfig:
-    """A shadow's, whose groups may be at different times; else as replay_config."""
+    """A shadow's, whose groups may be at different times; otherwise as replay_config."""
     return _config(settings, watermark_delay_ms=OUT_OF_ORDER_MS)
 
 

@@ -87,7 +87,7 @@ def maintain_cluster(spark: SparkSession, home: Home, config: JobConfig, now_ms:
 
 
 def _before(name: TableName, before_ms: int) -> str:
-    """The SQL condition of rows before a moment; of effects that of their partitions."""
+    """The SQL condition for rows before a moment; for effects, for their partitions."""
     if name == "effects":
         return f"at_date < '{datetime.fromtimestamp(before_ms / 1000, UTC).date().isoformat()}'"
     return f"at_ms < {before_ms}"

@@ -3,8 +3,8 @@
     rollcall repartition --partitions N [--home FOLDER]
 
 A checkpoint is made for one number. Spark itself redistributes the groups' state, in one more batch of the checkpoint,
-which reads no request and writes no effect; the job then goes on as before. If the move is interrupted, it must be done
-again, with the same number, before the job starts.
+which reads no request and writes no effect; the job then continues as before. If the move is interrupted, it must be
+done again, with the same number, before the job starts.
 
 Knows the conditions, and the sentences for Spark's refusals. Must not know how state is stored.
 """

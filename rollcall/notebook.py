@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from rollcall.programs.errors import UserError
 from rollcall.programs.extras import MissingExtra, naming_extra
+from rollcall.programs.timestamps import utc_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,8 +109,7 @@ class OpenHome:
         if group_id:
             asked.append(f"group_id = {_literal(group_id)}")
         if since:
-            from_at = datetime.fromtimestamp(moment_of(self._home, since).from_ms / 1000, UTC)
-            shown = from_at.strftime("%Y-%m-%d %H:%M:%S.%f")
+            shown = utc_text(moment_of(self._home, since).from_ms)
             asked.append(f"(outcome is null or coalesce(ended_at, known_from) >= {_literal(shown)})")
         query = (
             f"select * from rebalances where {' and '.join(asked)} order by known_from, group_id, from_generation_id"

@@ -1,1 +1,3 @@
-"""Every shape that crosses a boundary (requests, replies, rows), declared once; imports nothing else of the project."""
+"""Every shape that crosses a boundary (requests, replies, rows), declared once; imports nothing of the rest of the
+project.
+"""

@@ -1,6 +1,6 @@
 """Every cause, once: its shape, what it is called, its sentence, its colour, and what it does to a membership.
 
-Tests hold docs/views.md, the page and the pictures to these rows. Knows words alone: which cause holds is decided where
+Tests hold docs/views.md, the page and the pictures to these rows. Knows only words: which cause holds is decided where
 it happens.
 """
 
@@ -13,8 +13,8 @@ from rollcall.schemas.shapes import Shape
 
 
 class CauseKind(StrEnum):
-    """What set a rebalance off. The last three are of consumer groups alone; the two before the coordinator alone
-    brings about.
+    """What set a rebalance off. The last three are only of consumer groups; only the coordinator brings about the two
+    before.
     """
 
     MEMBER_JOINED = "member_joined"

@@ -127,7 +127,7 @@ class IncrementalAlterConfigsResponse(AlterConfigsResponse, kw_only=True):
 
 
 class ListConfigResourcesRequest(Request, tag="ListConfigResources", kw_only=True):
-    """ListConfigResources v0-1: which resources have configs; v0 knows those of client metrics alone."""
+    """ListConfigResources v0-1: which resources have configs; v0 only knows those of client metrics."""
 
     resource_types: Annotated[list[Int8], Since(1)] = []
 

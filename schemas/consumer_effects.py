@@ -39,7 +39,7 @@ class GroupTypeChanged(Effect, tag=EffectName.GROUP_TYPE_CHANGED.value, kw_only=
     (a recording shows it).
     """
     generation_id: Int32
-    """The generation or epoch it goes on from."""
+    """The generation or epoch that it starts from."""
     client_id: str
     """Whose request, or whose going, led to it."""
 
@@ -131,7 +131,7 @@ class ChangedConfig(Shape, kw_only=True):
 
 
 class GroupConfigsChanged(Effect, tag=EffectName.GROUP_CONFIGS_CHANGED.value, kw_only=True):
-    """An administrator changed what is set for this group alone; it holds from each member's next heartbeat."""
+    """An administrator changed what is set only for this group; it holds from each member's next heartbeat."""
 
     configs: dict[str, str]
     """All that is set for the group from now on, by Kafka's keys of a group's configs."""

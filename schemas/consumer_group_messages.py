@@ -1,6 +1,6 @@
 """ConsumerGroupHeartbeat and ConsumerGroupDescribe: the messages of the newer group protocol (KIP-848).
 
-On the wire a topic has its id alone. The coordinator knows names alone: who passes a message on puts the one beside the
+On the wire a topic has only its id. The coordinator knows only names: who passes a message on puts the one beside the
 other. See `rollcall.schemas.messages`.
 """
 
@@ -21,7 +21,7 @@ class ConsumerGroupTopicPartitions(Shape, kw_only=True):
 
     @property
     def topic(self) -> str:
-        """Its name; else its id: homes up to 0.2 have the name there, and an unknown topic has no other."""
+        """Its name, or its id: homes up to 0.2 have the name there, and an unknown topic has only that."""
         return self.topic_name or self.topic_id
 
 
@@ -31,7 +31,7 @@ class ConsumerGroupHeartbeatRequest(Request, tag="ConsumerGroupHeartbeat", kw_on
     group_id: str
     member_id: str
     member_epoch: Int32
-    """0 joins, -1 leaves, -2 is a static member that leaves and means to return, else the epoch it has."""
+    """0 joins, -1 leaves, -2 is a static member that leaves and means to return, otherwise the epoch it has."""
     instance_id: str | None = None
     rack_id: str | None = None
     rebalance_timeout_ms: Int32 = -1

@@ -3,7 +3,7 @@
 Every reader and writer of that column takes the names from here: `rollcall.schemas.effects`, which gives each
 effect its shape, and whoever reads the table. The SQL of the views spells them out; a test holds it to this list.
 
-Knows names alone; knows no shape of an effect and no column beside `effect`.
+Knows only names; knows no shape of an effect and no column beside `effect`.
 """
 
 from __future__ import annotations

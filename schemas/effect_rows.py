@@ -116,7 +116,7 @@ def _is_said_by_error_code(response: type[Response], version: int) -> bool:
 def effect_in(effect: str, detail: str | None) -> Effect | None:
     """The effect in a row's detail; None for kinds whose fields are all columns, and for a reply's response.
 
-    Raises ValueError: it is no JSON, or lacks what its kind has; RecursionError: it is nested too deep.
+    Raises ValueError: it is not JSON, or lacks what its kind has; RecursionError: it is nested too deep.
     """
     return None if effect in SAID_BY_COLUMNS else _decoder.decode(detail or "null")
 
@@ -173,5 +173,5 @@ SAID_BY_COLUMNS = frozenset(
     for kind in get_args(AnyFact)
     if kind is Reply or _FIELDS_IN_COLUMNS.issuperset(kind.__struct_fields__)
 )
-"""The kinds of effects whose rows need no detail; a reply's holds its response alone."""
+"""The kinds of effects whose rows need no detail; a reply's holds only its response."""
 _ROW_OF: dict[type[Effect], Callable[[Any, int], EffectRow]] = {kind: _row_maker(kind) for kind in get_args(AnyFact)}

@@ -81,13 +81,13 @@ class RequestRepeated(Effect, tag=EffectName.REQUEST_REPEATED.value, kw_only=Tru
 
 
 class RequestsPutOff(Effect, tag=EffectName.REQUESTS_PUT_OFF.value, kw_only=True):
-    """A group's turn had cost what a turn may: what was left of it goes on in the next batch.
+    """A group's turn had cost what a turn may: the rest of it continues in the next batch.
 
     at_ms is that of the last fact before.
     """
 
     requests: int
-    """How many requests were left; 0 where deadlines alone were."""
+    """How many requests were left; 0 where only deadlines were."""
     refused: int
     """How many more the group had no room to keep: answered COORDINATOR_LOAD_IN_PROGRESS."""
     work: int
@@ -130,7 +130,7 @@ class GroupFound(Effect, tag=EffectName.GROUP_FOUND.value, kw_only=True):
 
 
 class GroupNotCovered(Effect, tag=EffectName.GROUP_NOT_COVERED.value, kw_only=True):
-    """A group of a kind whose records are not read, so there are no other facts about it."""
+    """A group of a kind whose records are not read, so this is the only fact about it."""
 
     why: str
     """The kind: `share` or `streams`."""
@@ -292,7 +292,7 @@ class MemberWait(Shape, kw_only=True):
 
 
 class RebalanceEnded(Effect, tag=EffectName.REBALANCE_ENDED.value, kw_only=True):
-    """A rebalance is over."""
+    """A rebalance has ended."""
 
     from_generation_id: Int32
     to_generation_id: Int32
@@ -393,7 +393,7 @@ AnyEffect = (
     | OffsetsCommitted
     | OffsetsRemoved
 )
-"""The facts of groups of both kinds; `rollcall.schemas.consumer_effects` has those of consumer groups alone."""
+"""The facts of groups of both kinds; `rollcall.schemas.consumer_effects` has those only of consumer groups."""
 
 RecordedEffect = GroupFound | GroupNotCovered | CauseFound
-"""The facts of recordings alone: the core knows a group from its beginning, and every cause when it happens."""
+"""The facts only of recordings: the core knows a group from its beginning, and every cause when it happens."""

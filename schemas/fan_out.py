@@ -39,7 +39,7 @@ def names_many_groups(request: OffsetFetchRequest) -> bool:
 
 
 def listed_in(request: StreamRequest) -> str:
-    """The field in which a request of this version lists groups; empty: it names one group alone."""
+    """The field in which a request of this version lists groups; empty: it names one group only."""
     if isinstance(request, OffsetFetchRequest) and not names_many_groups(request):
         return ""
     return API_OF[type(request)].groups

@@ -2,10 +2,10 @@
 
 A shape is a `LayoutShape` whose fields stand in wire order, each with its wire type: `Versions` say which versions
 carry a field, `Tag` that it is a tagged field, `FLEXIBLE_SINCE` from which version on the layout is flexible,
-`Converted` that the field holds something else than its bytes say.
+`Converted` that the field holds another value than its bytes.
 
-Knows Kafka's primitive types, classic and flexible. Must not know any shape by name: the coordinator's core imports
-it too. kio's reader is not used: it has none of the records, cannot read a nullable struct in a tagged field, and ends
+Knows Kafka's primitive types, classic and flexible. Must not know any shape by name: the coordinator's core imports it
+too. kio's reader is not used: it does not have the records, cannot read a nullable struct in a tagged field, and ends
 the process at a false count.
 """
 
@@ -42,7 +42,7 @@ class LayoutShape(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="c
 
 
 class ClassicShape(LayoutShape, frozen=True):
-    """Base of every shape of which no version is flexible."""
+    """Base of every shape without a flexible version."""
 
     FLEXIBLE_SINCE: ClassVar[int] = 2**15
 
@@ -329,7 +329,7 @@ def _read_tagged(known: dict[int, _Field], values: dict[str, Any], data: bytes, 
 
 
 def _write_tagged(known: dict[int, _Field], value: LayoutShape) -> bytes:
-    """The tagged fields that hold something else than Kafka's default; a nullable shape is always written."""
+    """The tagged fields with another value than Kafka's default; a nullable shape is always written."""
     out = []
     for number, field in sorted(known.items()):
         held = getattr(value, field.name)

@@ -31,7 +31,7 @@ Subscription = tuple[list[str], str, str | None, str]
 
 
 class Named(Protocol):
-    """A member, or what else has its ids."""
+    """A member, or another object with its ids."""
 
     @property
     def member_id(self) -> str: ...

@@ -5,8 +5,8 @@ means all. A request is also a row of the request stream: the envelope fields (w
 beside the message's own. Requests that Kafka lets name many groups (DescribeGroups, DeleteGroups, OffsetFetch) name
 exactly one by the time they reach a group: see `rollcall.schemas.fan_out`.
 
-The shapes stand in the `*_messages` files, all of whose names are this file's too. What else differs from API to API
-stands in a row of APIS: a test holds each row to its shapes.
+The shapes stand in the `*_messages` files, all of whose names are this file's too. Other differences between APIs stand
+in a row of APIS: a test holds each row to its shapes.
 
 Knows no rule of the protocol, no Spark and no clock.
 """
@@ -97,7 +97,7 @@ class Api(NamedTuple):
     holds: bool = False
     """Its answer may be withheld for minutes, or be long, so the requests behind it on its connection wait."""
     names_partitions: bool = False
-    """Its request names partitions or members, of which there may be many."""
+    """Its request names partitions or members, possibly many."""
     changes: Changes = Changes.NOTHING
 
 

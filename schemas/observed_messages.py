@@ -80,21 +80,21 @@ class GroupObservedRequest(Request, tag="GroupObserved", kw_only=True):
     is_loaded: bool = False
     """A coordinator has loaded the group; every member has a whole session again."""
     is_complete: bool = False
-    """`members` is complete: there is no other member."""
+    """`members` is complete."""
     state: str | None = None
     generation_id: Int32 | None = None
     protocol_type: str | None = None
     protocol_name: str | None = None
     leader_id: str | None = None
     members: list[ObservedMember] = []
-    """Of a consumer group: members whose sessions go on, by their ids alone."""
+    """In a consumer group: members whose sessions continue, by their ids only."""
     gone: list[GoneMember] = []
     """Members to remove as their session timer would, with a rebalance where that leads to one."""
     offsets: list[ObservedOffset] = []
     consumer: ObservedConsumer | None = None
     """A member of a consumer group, which the group is then."""
     configs: dict[str, str] | None = None
-    """All that is set for the group alone; then nothing else is observed, and the group need not be there."""
+    """All that is set for the group only; then only this is observed, and the group need not exist."""
 
 
 class GroupObservedResponse(Response, kw_only=True):

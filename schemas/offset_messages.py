@@ -16,7 +16,7 @@ class OffsetTopic(Shape, kw_only=True):
 
     @property
     def topic(self) -> str:
-        """Its name; else its id: homes up to 0.2 may have the name there, and an unknown topic has no other."""
+        """Its name, or its id: homes up to 0.2 may have the name there, and an unknown topic has only that."""
         return self.name or self.topic_id
 
 

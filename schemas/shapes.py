@@ -41,7 +41,7 @@ Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 class Shape(msgspec.Struct, kw_only=True, gc=False):
     """Base of every declared shape: messages here, effects in `rollcall.schemas.effects`.
 
-    All are trees, so the garbage collector skips them; else it would visit every waiting request.
+    All are trees, so the garbage collector skips them; otherwise it would visit every waiting request.
     """
 
 

@@ -170,7 +170,7 @@ ALERTS = Table(
         Column("kind", "string", "the kind of trouble, by the view that finds it, else see Alarms"),
         Column("severity", "string", "info, warning or critical"),
         Column("since_ms", "long", "since when the trouble is there, ms since the epoch"),
-        Column("closed_ms", "long", "when it was over, null: not yet"),
+        Column("closed_ms", "long", "when it ended, null: not yet"),
         Column("sentence", "string", "what was found"),
         Column("why", "string", "what happened, as an explanation says it; empty: no rebalance is part of it"),
         Column("who", "string", "the client that set that off, empty: not known"),

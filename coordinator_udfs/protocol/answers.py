@@ -111,7 +111,7 @@ def _send(
 
 
 def current_generation(group: Group, member: Member) -> JoinGroupResponse:
-    """The answer to a member of the current generation; the leader alone gets the members."""
+    """The answer to a member of the current generation; only the leader gets the members."""
     is_leader = group.leader_id == member.member_id
     return JoinGroupResponse(
         generation_id=group.generation_id,

@@ -13,7 +13,7 @@ def cause_of_leaving(
 ) -> CauseKind:
     """Distinguishes a clean leave, a poll timeout and an administrator's removal by the LeaveGroup's fields.
 
-    An administrator's tool names a static member by its instance id alone, gives its own reason, or is at least
+    An administrator's tool names a static member only by its instance id, gives its own reason, or is at least
     another client on another host than the member (by_another). Without a reason a poll timeout looks like a clean
     leave: MEMBER_LEFT, unless a replay inferred more.
     """
@@ -25,7 +25,7 @@ def cause_of_leaving(
 
 
 def cause_of_rejoining(reason: str | None, inferred: str | None, *, gave_partitions_up: bool) -> CauseKind:
-    """Why a member of the current generation joined again: by its own reason, else by the partitions it gave up.
+    """Why a member of the current generation joined again: by its own reason, otherwise by the partitions it gave up.
 
     gave_partitions_up: the last assignment took partitions away that the member said it owned; a cooperative member
     must then join again so that others can get them.

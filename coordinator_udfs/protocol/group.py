@@ -41,7 +41,7 @@ class CommittedOffset(msgspec.Struct):
 
 
 class Roster(Protocol):
-    """Members by id and by instance id: the group itself if it is classic, else its `consumer`."""
+    """Members by id and by instance id: the group itself if it is classic, otherwise its `consumer`."""
 
     @property
     def members(self) -> Mapping[str, object]: ...
@@ -90,7 +90,7 @@ class GroupFields(msgspec.Struct, kw_only=True, omit_defaults=True):
     held_at_most: int | None = None
     """An upper bound of `held_bytes`, which saves counting them; None: not known. See `protocol.members_room`."""
     configs: dict[str, str] = {}
-    """What is set for this group alone, also before it exists and after it is removed. Never changed in place."""
+    """What is set only for this group, also before it exists and after it is removed. Never changed in place."""
 
 
 class Group(GroupFields):

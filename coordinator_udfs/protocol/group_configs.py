@@ -122,7 +122,7 @@ def _invalid(name: str, value: str) -> str:
 
 
 def check_bounds(configs: Mapping[str, str], broker: ConsumerConfig) -> None:
-    """Raises UnfitConfig: a value outside the broker's bounds; a session that is no longer than a heartbeat."""
+    """Raises UnfitConfig: a value outside the broker's bounds; a session that is not longer than a heartbeat."""
     for name, value in configs.items():
         key = GROUP_KEYS[name]
         if key.type is not ConfigType.INT:
@@ -152,7 +152,7 @@ def bounds_of(name: str, broker: ConsumerConfig) -> tuple[int, int]:
 
 
 def in_force(name: str, configs: Mapping[str, str], broker: ConsumerConfig) -> str:
-    """The value in force for a group: what is set for it, else the broker's default."""
+    """The value in force for a group: what is set for it, or the broker's default."""
     return configs.get(name) or of_broker(name, broker)
 
 

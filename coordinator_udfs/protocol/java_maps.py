@@ -58,7 +58,7 @@ class MemberTable:
 
 @lru_cache(maxsize=100_000)
 def _scattered(name: str) -> int:
-    """64 bits, of which the top ones number the slot."""
+    """64 bits; the top ones number the slot."""
     return hash_code(name) * _SCATTER & _MASK
 
 

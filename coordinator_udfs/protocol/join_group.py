@@ -106,8 +106,8 @@ def _refuse_for_size(group: Group, request: JoinGroupRequest, turn: Turn) -> Non
 
 
 def supports(group: GroupView, request: JoinGroupRequest) -> bool:
-    """Whether the member fits: an Empty group takes any type and any protocol; else the type must be the group's and
-    one protocol common to all.
+    """Whether the member fits: an Empty group takes any type and any protocol; otherwise the type must be the group's
+    and one protocol common to all.
     """
     if not request.protocol_type or not request.protocols:
         return False

@@ -35,7 +35,7 @@ class Differences:
     last_metadata_version: int
     """The last level of the feature metadata.version that it supports."""
     is_empty_group_assigned: bool
-    """KAFKA-20442: once the last member is gone, the assignment's epoch is the group's, and its interval is over."""
+    """KAFKA-20442: once the last member is gone, the assignment's epoch is the group's, and its interval has ended."""
     is_epoch_raised_by_votes: bool
     """KAFKA-20434: a heartbeat that changes which assignor most members want raises the epoch."""
     may_static_member_join_full_group: bool

@@ -1,6 +1,6 @@
 """ListConfigResources (key 74, v0-1): for which groups something is set.
 
-Answered by whoever knows all groups. v0 asks for client metrics alone, of which there are none.
+Answered by whoever knows all groups. v0 asks only for client metrics, and there are none.
 Source: KafkaApis.handleListConfigResources.
 """
 

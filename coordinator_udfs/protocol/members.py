@@ -61,7 +61,7 @@ class Member(msgspec.Struct):
     last_seen_at_ms: int = 0
     """Its last accepted request of any kind."""
     has_known_timeouts: bool = True
-    """False where a recording shows the member but not its JoinGroup; then none of its timers runs."""
+    """False where a recording shows the member but not its JoinGroup; then its timers do not run."""
     session_start: int = 0
     """The number of its session timer, in the order in which the group started them."""
 
@@ -95,7 +95,7 @@ class PendingMember(msgspec.Struct):
 
 
 def fresh_id(group_id: str, request: Request, attempt: int = 0) -> bytes:
-    """16 bytes that no other request gives; attempt: a higher one gives another id, if the first is in use."""
+    """16 bytes that are unique to a request. attempt: a higher one gives another id, if the first is in use."""
     parts = (group_id, request.client_id, request.request_id, str(request.received_at_ms))
     seed = "\0".join((*parts, str(attempt)) if attempt else parts)
     return hashlib.blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=16).digest()
@@ -147,7 +147,7 @@ def held_by(members: Iterable[Member], pending: Iterable[PendingMember]) -> Held
 
 
 def size_of_names(member_id: str, client_id: str, client_host: str, instance_id: str | None) -> int:
-    """Of a member's names, each of which is written in several places."""
+    """For a member's names, since each is written in several places."""
     twice = size_of_text(client_host + instance_id if instance_id else client_host)
     return _MEMBER_BYTES + 3 * size_of_text(member_id + client_id) + 2 * twice
 

@@ -41,7 +41,7 @@ from rollcall.schemas.messages import GoneMember, GroupObservedRequest, Observed
 
 
 def observe_group(group: Group, request: GroupObservedRequest, turn: Turn) -> None:
-    """What is set for the group alone; or all that was seen of it, in this order: away or loaded anew, generation,
+    """What is set only for the group; or all that was seen of it, in this order: away or loaded anew, generation,
     members, state, who is gone, offsets.
 
     A member that is observed has a whole session again. For silent times only passed deadlines are reported.

@@ -60,7 +60,7 @@ def prepare_rebalance(
     joined: Sequence[Member] = (),
     gone: Sequence[history.Gone] = (),
 ) -> None:
-    """Empty, CompletingRebalance or Stable -> PreparingRebalance; goes on at once if everybody has joined already.
+    """Empty, CompletingRebalance or Stable -> PreparingRebalance; continues at once if everybody has joined already.
 
     From Empty the initial delay runs instead of the rebalance timeout. joined, gone: for the history, the members that
     joined or left by the request that set this off; they do not count in the rebalance that this one supersedes.
@@ -115,7 +115,7 @@ def note_synced(group: Group, member_id: str) -> None:
 
 
 def maybe_complete_join(group: Group, turn: Turn) -> None:
-    """Ends the join phase once everybody has joined; an initial rebalance is ended by its delay alone."""
+    """Ends the join phase once everybody has joined; only its delay ends an initial rebalance."""
     if group.state is not GroupState.PREPARING_REBALANCE or group.previous_state is GroupState.EMPTY:
         return
     if group.has_all_members_joined:
@@ -124,7 +124,7 @@ def maybe_complete_join(group: Group, turn: Turn) -> None:
 
 def end_initial_window(group: Group, turn: Turn) -> None:
     """The initial delay has passed: starts another if a member joined during it and the rebalance timeout is not used
-    up; else ends the join phase.
+    up; otherwise ends the join phase.
     """
     left_ms = group.initial_delay_left_ms or 0
     if not group.new_member_added or left_ms == 0:
@@ -205,7 +205,7 @@ def pass_idle_joins(group: Group, until_ms: int) -> None:
 
 
 def _has_only_noted_absent(group: Group) -> bool:
-    """Whether the join phase goes on only for absent static members that were all found missing before."""
+    """Whether the join phase continues only for absent static members that were all found missing before."""
     return (
         group.state is GroupState.PREPARING_REBALANCE
         and group.initial_delay_left_ms is None
@@ -222,8 +222,8 @@ def _prolonged_by_ms(group: Group) -> int:
 
 
 def _elect_joined_leader(group: Group) -> bool:
-    """Keeps a leader that has joined; else the first member in join order that has joined becomes the leader. False if
-    there is none.
+    """Keeps a leader that has joined; otherwise the first member in join order that has joined becomes the leader.
+    False if there is none.
 
     Kafka takes any of them, and any member when a leader leaves; a replay takes the one that the broker took.
     """
@@ -263,7 +263,7 @@ def selected_topics(group: Group) -> frozenset[str] | None:
 def assign_and_stabilize(group: Group, assignments: dict[str, bytes], turn: Turn) -> None:
     """CompletingRebalance -> Stable: stores the leader's assignment and answers every parked SyncGroup.
 
-    A member the leader left out gets empty bytes; ids that are no member are ignored.
+    A member the leader left out gets empty bytes; ids of unknown members are ignored.
     """
     group.assign(assignments)
     for member in group.members.values():

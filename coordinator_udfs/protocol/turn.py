@@ -25,9 +25,9 @@ class Turn:
 
     now_ms: when it happens. armed_from_ms: what new deadlines count from; on the processing clock that is the batch's
     timestamp, so that a slow coordinator costs no member its session. at_once: timers of length zero that were started
-    in this turn and fire at its end. is_live: armed_from_ms is the batch's; else it is now_ms. topics, topics_version:
-    the topics that exist for a consumer group, which may be newer than the settings. consumer: the settings of consumer
-    groups as they hold for this one.
+    in this turn and fire at its end. is_live: armed_from_ms is the batch's; otherwise it is now_ms. topics,
+    topics_version: the topics that exist for a consumer group, which may be newer than the settings. consumer: the
+    settings of consumer groups as they hold for this one.
     """
 
     __slots__ = (

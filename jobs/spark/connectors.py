@@ -1,5 +1,5 @@
-"""Checks, before anything is written, that Delta, the needed connectors and the topic are there; else a sentence says
-what is missing.
+"""Checks, before anything is written, that Delta, the needed connectors and the topic are there; otherwise a sentence
+says what is missing.
 
 Knows a class of each connector, and the admin client of Kafka's, for which TLS and SASL are set as for the connector.
 Must not know what they are used for.

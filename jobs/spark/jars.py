@@ -4,7 +4,7 @@ Knows which JARs these need beside Spark's own, and how to fetch them through Sp
 query. Sessions take `jar_paths()`: with `spark.jars.packages` Spark would resolve them at each start, and put every
 resolved archive on the Python workers' import path. The connector's are for the image.
 
-    python -m rollcall.jobs.spark.jars     check Java, resolve what is missing; else exit status 2 and a sentence
+    python -m rollcall.jobs.spark.jars     check Java, resolve what is missing; otherwise exit status 2 and a sentence
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def shipped_artifacts(spark_home: Path) -> list[str]:
 
 
 def resolve(folder: Path = JARS_FOLDER) -> None:
-    """Put Delta's JARs into the folder, and nothing else; Missing without a network or one of them."""
+    """Put only Delta's JARs into the folder; Missing without a network or one of them."""
     _resolve("Resolving the Delta JARs", folder, {DELTA_COORDINATES: ()}, DELTA_JARS)
 
 

@@ -31,7 +31,7 @@ from rollcall.coordinator_udfs.settings import StreamSettings
 
 KNOWN_VERSIONS = ("4.2.0",)
 
-# pyspark exports none of the names that are used and replaced here.
+# pyspark does not export the names that are used and replaced here.
 worker: Any = importlib.import_module("pyspark.worker")
 REPLACED = ("ApplyInPandasWithStateSerializer", "wrap_grouped_map_pandas_udf_with_state", "fail_on_stopiteration")
 _sparks_wrap = worker.wrap_grouped_map_pandas_udf_with_state

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 GIB = 1 << 30
 LEAST_CORES = 2
-"""With one core nothing else could run beside a batch, and the job would not answer."""
+"""With one core a batch would take it all, and the job would not answer."""
 MOST_HEAP_BYTES = 28 * GIB
 """From 32 GiB on every reference in a JVM takes twice the memory."""
 CONTROL_GROUP = Path("/sys/fs/cgroup")

@@ -105,7 +105,7 @@ class StoreFolder:
         return self._jvm.org.apache.hadoop.fs.Path(f"{self._location}/{name}" if name else self._location)
 
     def _ask(self, question: Callable[[], Answer]) -> Answer:
-        """Asks the store until it answers or the time is over. Raises HomeError, with a sentence for the user."""
+        """Asks the store until it answers or time runs out. Raises HomeError, with a sentence for the user."""
         try:
             return self._asker.ask(question).result(ANSWER_WITHIN_S)
         except TimeoutError:

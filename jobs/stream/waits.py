@@ -27,7 +27,7 @@ class Waits:
         self._lock = threading.Lock()
 
     def batch_done(self, waits: Iterable[Wait]) -> int | None:
-        """Takes a batch's waits. Returns until when no other batch is needed; None: that is not known."""
+        """Takes a batch's waits. Returns until when no further batch is needed; None: that is not known."""
         with self._lock:
             if not self.is_complete:
                 self._until_ms.update(waits)

@@ -1,6 +1,6 @@
 """The error of a group id that nobody knows: it names the groups there are.
 
-Knows ids alone. Must not know where groups come from.
+Knows only ids. Must not know where groups come from.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ _INSERTS = re.compile(r"\binsert\s+(into|overwrite)\b", re.IGNORECASE)
 
 
 class QueryError(UserError):
-    """A query that cannot be answered; the text is the sentence for the person in front of it."""
+    """A query that cannot be answered; the text is the sentence for the user."""
 
 
 def check_query(query: str) -> None:

@@ -27,6 +27,7 @@ from rollcall.inputs.not_understood import (
     is_understood,
     notes_of,
     nothing_understood,
+    tell_ignored,
 )
 from rollcall.inputs.printed.course import course
 from rollcall.inputs.printed.findings.common_causes import alike_at_once
@@ -111,6 +112,7 @@ def explain(paths: Sequence[str], asked: Asked, form: str, console: Console) -> 
         print(msgspec.json.encode(as_json(answer, chosen)).decode())
     else:
         say_all(console, _answer_lines(answer, chosen, _with_texts(asked, chosen, _columns_of(console))))
+    tell_ignored([read.file for read in answer.reads if not is_understood(read)])
 
 
 @copies_removed()

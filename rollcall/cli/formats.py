@@ -28,4 +28,4 @@ def check() -> Iterator[str]:
     if found:
         raise UserError(*found)
     wordings = sum(len(dialect.templates.all) for dialect in DIALECTS)
-    yield f"{count(len(DIALECTS), 'format')} with {count(wordings, 'wording')}: each reads its own samples alone."
+    yield f"{count(len(DIALECTS), 'format')} with {count(wordings, 'wording')}: each reads only its own samples."

@@ -12,16 +12,17 @@ import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, TextIO
 
-from rollcall.answers.moments import moment_of, outside
-from rollcall.answers.no_such_group import NoSuchGroup, no_such_group
+from rollcall.answers.moments import Moments
+from rollcall.answers.no_such_group import NoSuchGroup
 from rollcall.answers.queries import check_home
 from rollcall.answers.sql.engine import ask
 from rollcall.answers.views.lag import TREND_MS
 from rollcall.answers.views.records_lost import lost_in_all, with_all_lost
-from rollcall.history.words import at_most, moment
+from rollcall.history.words import at_most, moment, ms_of
+from rollcall.jobs.group_facts import check_group
 from rollcall.programs.columns import aligned
 from rollcall.programs.terminal import Terminal, width_of
 from rollcall.programs.visible import visible, visible_json
@@ -67,7 +68,7 @@ def lag_of(home: Home, group_id: str = "", until_ms: int | None = None) -> list[
         known = [row["end_known_at"] for row in rows if row["end_known_at"] is not None]
         if not known:
             return [{**row, "trend_records": None} for row in rows]
-        before = _asked(here, group_id, round(max(known).replace(tzinfo=UTC).timestamp() * 1000) - TREND_MS)
+        before = _asked(here, group_id, ms_of(max(known)) - TREND_MS)
         with_all_lost(rows, _lost(here, group_id, until_ms))
     then = {_key(row): row for row in before}
     return [{**row, "trend_records": _trend(row, then.get(_key(row)))} for row in rows]
@@ -99,18 +100,20 @@ def answer_lag(home: Home, group_id: str, at: str, form: str, *, watches: bool, 
     Raises, in this order: MomentError; HomeError; NoSuchGroup.
     """
     out = sys.stdout if out is None else out
-    asked = moment_of(home, at) if at else None
+    moments = Moments(home)
+    asked = moments.read(at) if at else None
     until_ms = None if asked is None else asked.from_ms
     while True:
         rows = lag_of(home, group_id, until_ms)
         if not rows and group_id:
-            _check_group(home, group_id)
+            with home.read_here() as here:
+                check_group(here, group_id)
             where = f"{home.shown} knows of no partition that group {group_id}"
             then = "owns or has committed" if until_ms is None else f"owned or had committed at {moment(until_ms)} UTC"
             raise NoSuchGroup(f"{where} {then}.")
         if watches and out.isatty():
             out.write("\x1b[H\x1b[2J")
-        where = "" if asked is None or form == "json" else outside(home, asked)
+        where = "" if asked is None or form == "json" else moments.outside(asked)
         if asked is not None and where:
             out.write(f"{asked.shown} is {where}.\n")
         _write(rows, form, out)
@@ -118,14 +121,6 @@ def answer_lag(home: Home, group_id: str, at: str, form: str, *, watches: bool, 
         if not watches:
             return
         time.sleep(WATCH_S)
-
-
-def _check_group(home: Home, group_id: str) -> None:
-    """Raises NoSuchGroup, naming the groups there are."""
-    with home.read_here() as here:
-        known = [one for (one,) in ask(here.path, "select distinct group_id from effects", is_duckdbs=True).rows]
-    if group_id not in known:
-        raise no_such_group(group_id, known, "the home")
 
 
 def _write(rows: Sequence[dict[str, Any]], form: str, out: TextIO) -> None:
@@ -154,7 +149,7 @@ def _text(name: str, row: Mapping[str, Any]) -> str:
         case "trend_records":
             return f"{value:+d}"
         case "end_known_at":
-            return f"{value:%Y-%m-%d %H:%M:%S}"
+            return moment(value)[:19]
         case _:
             return visible(str(value))
 

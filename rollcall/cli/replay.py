@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from rollcall.inputs.not_understood import not_understood
+from rollcall.inputs.not_understood import not_understood, tell_ignored
 from rollcall.inputs.printed.lines.files import copies_removed
 from rollcall.inputs.replay.building import Shown, TableWriters, built
 from rollcall.inputs.replay.input_of import input_of
@@ -111,3 +111,4 @@ def replay(
         make_history(home, made_of, console, processes, paths)
         made_of.tell(console, home)
         tell_home(console, home)
+    tell_ignored(made_of.ignored)

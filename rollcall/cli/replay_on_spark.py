@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from rollcall.cli.replay import FRESH, replay_home
-from rollcall.inputs.not_understood import not_understood
+from rollcall.inputs.not_understood import not_understood, tell_ignored
 from rollcall.inputs.printed.lines.files import comes_once
 from rollcall.inputs.replay.input_of import InputError, input_of
 from rollcall.inputs.request_log.lines.clock import zone_of
@@ -51,6 +51,7 @@ def replay_by_spark(
             replayed = replay_on_spark(spark, home, made_of.log.files, given, log_zone, console)
     say_log(console, replayed)
     tell_home(console, home)
+    tell_ignored(made_of.ignored)
 
 
 def _holds_facts(spark: SparkSession, home: Home) -> bool:

@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from rollcall.answers.moments import moment_of, outside
+from rollcall.answers.moments import Moments, moment_of
 from rollcall.answers.queries import QueryError, check_home, check_query
 from rollcall.answers.sql.engine import NoSuchName, NotEqual, NotParsed, ask, ask_table
 from rollcall.shown.plain_answers import FORMATS, write_answer
@@ -115,7 +115,8 @@ def answer_query(
     if engine and engine not in ENGINES:
         raise QueryError(f"ENGINE={engine}: is not one of {', '.join(ENGINES)}.")
     check_query(query)
-    moment = moment_of(home, at) if at else None
+    moments = Moments(home)
+    moment = moments.read(at) if at else None
     check_home(home)
     out = sys.stdout if out is None else out
     if engine == "spark":
@@ -125,7 +126,7 @@ def answer_query(
     else:
         _answer_by_duckdb(home, query, None if moment is None else moment.from_ms, form, engine == "duckdb", out)
     if moment is not None and form == "table":
-        where = outside(home, moment)
+        where = moments.outside(moment)
         print(f"as it was at {moment.shown}{where and f', {where}'}", file=out)
     return 0
 

@@ -22,9 +22,15 @@ _ROUNDED_UP_MS = 50
 """What lacks no more than this to a minute is said as that minute."""
 
 
-def moment(at_ms: int) -> str:
-    """`2026-03-01 03:12:00.500`."""
+def moment(at: int | datetime) -> str:
+    """`2026-03-01 03:12:00.500`. at: ms since the epoch, or a timestamp of an answer."""
+    at_ms = ms_of(at) if isinstance(at, datetime) else at
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+
+
+def ms_of(at: datetime) -> int:
+    """A timestamp of an answer, UTC without a zone, in ms since the epoch."""
+    return round(at.replace(tzinfo=UTC).timestamp() * 1000)
 
 
 def clock(at_ms: int) -> str:
@@ -69,7 +75,11 @@ def ended(end_cause: str | None, is_inferred: bool) -> str:
 
 def filled(sentence: str, values: Mapping[str, Any]) -> str:
     """A detector's or a cause's sentence with values by name: see `rollcall.answers.views.view.Detector`."""
-    kept = re.sub(r"\[([^\]]*)\]", lambda part: "" if None in _values(part[1], values) else part[1], sentence)
+
+    def said(part: re.Match[str]) -> str:
+        return part[2] or "" if None in _values(part[1], values) else part[1]
+
+    kept = re.sub(r"\[([^\]|]*)(?:\|([^\]]*))?\]", said, sentence)
     return _FIELD.sub(lambda field: _shown(field[1], field[2], values[field[1]]), kept)
 
 
@@ -90,7 +100,7 @@ def _shown(column: str, counted: str | None, value: Any) -> str:
     if column.startswith("lag_"):
         return f"{value:,}"
     if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d %H:%M:%S} UTC"
+        return f"{moment(value)[:19]} UTC"
     return name_of(value) if column in ("cause", "end_cause") else str(value)
 
 

@@ -34,7 +34,7 @@ class Beside(NamedTuple):
     facts: list[Fact]
     """Those of the recording, with what lines know better; what lines settle is left out."""
     added: list[ShownEffect]
-    """What else the lines have: rebalances of generations that the recording lacks, and after its last fact all."""
+    """What the lines add: rebalances of generations that the recording lacks, and all after its last fact."""
     own: list[LoggedRebalance]
     """Those rebalances."""
     same: dict[int, list[LoggedRebalance]]

@@ -22,7 +22,7 @@ class FileKind(Enum):
     DUMP = auto()
     """A dump of __consumer_offsets."""
     PRINTED = auto()
-    """It has lines about groups as brokers and clients print them, and is none of the others."""
+    """It has lines about groups as brokers and clients print them, and is of no other kind."""
     UNKNOWN = auto()
 
 

@@ -71,10 +71,10 @@ class MergedFacts:
         """The facts that lead to these."""
         self.counts: BothMerged | None = None
         self.apart: list[str] = []
-        """The groups of which log and dump have nothing in common."""
+        """The groups about which log and dump have nothing in common."""
         self._dump, self._named, self._feed = dump, named, None
         if log is not None and dump is not None:
-            # Takes time to load, and one input alone needs no rule for two.
+            # Takes time to load, and a single input needs no rule for two.
             from rollcall.inputs.following.merging_feed import BESIDE_REQUESTS, MergingFeed, MergingState
 
             self._feed = MergingFeed(MergingState(), BESIDE_REQUESTS, lambda ids: dump.names, 0)

@@ -1,4 +1,4 @@
-"""Files in which nothing is understood: the error of `rollcall explain` and `replay`, and the notes on one of them.
+"""Files in which nothing is understood: the error and the warning of `rollcall explain` and `replay`, and the notes.
 
 Must not know how a file is read.
 """
@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from rollcall.history.words import some
 from rollcall.inputs.printed.dialects.catalog import DIALECTS
 from rollcall.inputs.printed.dialects.headings.redpanda import PRINTS_NO_REBALANCES, is_laid_out_as_redpanda_s
 from rollcall.inputs.printed.reading import FileRead
 from rollcall.inputs.printed.unread import unread_sentences
 from rollcall.programs.errors import UserError
+from rollcall.programs.log_lines import tell
 
 WHAT_WAS_LOOKED_FOR = "A file is understood if it has lines about consumer groups, of {}.".format(
     ", ".join(dialect.title.replace("'s log", "").replace("' log", "") for dialect in DIALECTS)
@@ -36,7 +38,7 @@ def is_text(line: str) -> bool:
 def not_understood(
     files: Iterable[object], first_line: str = "", below: Iterable[str] = (), *, are_empty: bool = False
 ) -> NotUnderstood:
-    """Return the error. first_line: of the one file there is. below: what else is known of the files."""
+    """Return the error. first_line: of the one file there is. below: what is known of the files besides."""
     named = f"LOG={' '.join(map(str, files))}:"
     if are_empty:
         return NotUnderstood(f"{named} the input is empty.")
@@ -60,6 +62,12 @@ def nothing_understood(reads: Sequence[FileRead]) -> NotUnderstood:
         below.append(WHAT_WAS_LOOKED_FOR)
     is_empty = not any(read.lines for read in reads)
     return not_understood([read.file for read in reads], first_line, below, are_empty=is_empty)
+
+
+def tell_ignored(files: Sequence[object]) -> None:
+    """Names, on standard error, the files in which nothing is understood where others are."""
+    if files:
+        tell(f"{some(map(str, files))}: not understood, ignored", is_error=True)
 
 
 def is_understood(read: FileRead) -> bool:

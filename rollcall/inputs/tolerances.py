@@ -48,7 +48,7 @@ EXPIRED_AROUND_MS = 60_000
 # ---------------------------------------------------------------- who comes back
 
 RETURNED_AT_ONCE_MS = 100
-"""A client that left by itself and goes on is back within this time. A process does not notice its session's end."""
+"""A client that left on its own and continues is back within this time. A process does not notice its session's end."""
 BACK_AT_HEARTBEAT_MS = 3_500
 """Members come back at their next heartbeat, every 3 s as shipped. Nobody held a join phase that is shorter."""
 REJOINED_WITHIN_MS = 5_000
@@ -75,7 +75,7 @@ ALIVE_WITHIN_MS = 10_000
 LEFT_WITHIN_MS = 10_000
 """A client that is out and leaves later than this may have joined again, for which some clients have no line."""
 REMOVED_WITHIN_MS = 600_000
-"""A removal longer ago is laid beside a client's line by the member id alone."""
+"""A removal longer ago is laid beside a client's line by the member id only."""
 LEVEL_SHOWN_WITHIN_MS = 60_000
 """A logger that shows a level within this time had it before, too."""
 

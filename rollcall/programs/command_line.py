@@ -297,11 +297,10 @@ def named_as_typed(places: Mapping[str, object]) -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
-        key, is_named, rest = str(error).partition("=")
-        name = next((name for name, setting in PLACES.items() if setting == key and places.get(name)), None)
-        if not is_named or name is None:
+        name = next((name for name, setting in PLACES.items() if setting == error.key and places.get(name)), None)
+        if name is None:
             raise
-        raise ConfigError(f"{name.upper()}={rest}") from None
+        raise ConfigError(error.why, name.upper(), "" if error.value is None else error.value) from None
 
 
 _PLACES = (

@@ -46,20 +46,21 @@ def client_settings(options: Mapping[str, str]) -> dict[str, str]:
         location, kind = own.pop(f"{store}.location", ""), own.pop(f"{store}.type", "JKS")
         if location and kind != "PEM":
             how = f", which {_TO_PEM[kind]} of it" if kind in _TO_PEM else ""
-            raise ConfigError(f"kafka.{store}.type={kind}: confluent-kafka reads PEM alone{how}")
+            raise ConfigError(f"confluent-kafka only reads PEM{how}", f"kafka.{store}.type", kind)
         own.pop(f"{store}.password", None)
         found |= dict.fromkeys(names, location) if location else {}
     if (mechanism := found.get("sasl.mechanism", _MECHANISMS[0])) not in _MECHANISMS:
-        raise ConfigError(f"kafka.sasl.mechanism={mechanism}: confluent-kafka logs in here by {', '.join(_MECHANISMS)}")
+        why = f"confluent-kafka logs in here by {', '.join(_MECHANISMS)}"
+        raise ConfigError(why, "kafka.sasl.mechanism", mechanism)
     login = own.pop("sasl.jaas.config", "")
     for name, key in _LOGIN.items() if login else ():
         value = re.search(rf'{name}\s*=\s*"((?:[^"\\]|\\.)*)"', login)
         if value is None:
-            raise ConfigError(f"kafka.sasl.jaas.config: names no {name}")
+            raise ConfigError(f"names no {name}", "kafka.sasl.jaas.config")
         found[key] = re.sub(r"\\(.)", r"\1", value[1])
     if _HOSTS in own:
         found[_HOSTS] = own.pop(_HOSTS) or "none"
     for key in own:
         if key.startswith(_SECURITY):
-            raise ConfigError(f"kafka.{key}: Java's client knows it, confluent-kafka does not")
+            raise ConfigError("Java's client knows it, confluent-kafka does not", f"kafka.{key}")
     return found

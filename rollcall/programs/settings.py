@@ -112,7 +112,7 @@ def unknown_key(key: str, known: Iterable[str], otherwise: str = "", prefixes: t
     by_short = {short(name): name for name in known}
     found = difflib.get_close_matches(short(key), by_short, n=1, cutoff=_SIMILAR)
     hint = f"did you mean {by_short[found[0]]}?" if found else otherwise
-    return ConfigError(f"{key}: is not a setting{f'; {hint}' if hint else ''}")
+    return ConfigError(f"is not a setting{f'; {hint}' if hint else ''}", key)
 
 
 def read_file(path: Path) -> dict[str, str]:
@@ -166,7 +166,7 @@ def parse_topics(text: str) -> dict[str, int]:
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         name, colon, count = part.rpartition(":")
         if not colon or not name or not count.isdecimal() or int(count) < 1:
-            raise ConfigError(f"topics={text}: {part!r} is not of the form topic:partitions")
+            raise ConfigError(f"{part!r} is not of the form topic:partitions", "topics", text)
         topics[name] = int(count)
     return topics
 
@@ -195,11 +195,11 @@ def _value(key: Key, kind: Any, text: str) -> Any:
     try:
         value = _converted(kind, text)
     except ValueError as unfit:
-        raise ConfigError(f"{key.name}={text}: {unfit}") from None
+        raise ConfigError(str(unfit), key.name, text) from None
     if isinstance(value, int) and key.least is not None and value < key.least:
-        raise ConfigError(f"{key.name}={value}: must be at least {key.least}")
+        raise ConfigError(f"must be at least {key.least}", key.name, value)
     if isinstance(value, int) and key.most is not None and value > key.most:
-        raise ConfigError(f"{key.name}={value}: must be at most {key.most}")
+        raise ConfigError(f"must be at most {key.most}", key.name, value)
     return value
 
 

@@ -49,8 +49,7 @@ class Moment(NamedTuple):
     @property
     def shown(self) -> str:
         """Its first millisecond, in UTC."""
-        at = _EPOCH + timedelta(milliseconds=self.from_ms)
-        return f"{at.strftime('%Y-%m-%d %H:%M:%S.%f')[:-3]} UTC"
+        return f"{utc_text(self.from_ms)} UTC"
 
 
 def read_moment(text: str, latest_ms: Callable[[], int] | None = None, option: str = "at") -> Moment:
@@ -124,10 +123,14 @@ def _ms_of(at: datetime) -> int:
     return (at - _EPOCH) // timedelta(milliseconds=1)
 
 
+def utc_text(at_ms: int) -> str:
+    """Return `2026-03-01 03:12:00.500`. Raises OverflowError: no date has that moment."""
+    return (_EPOCH + timedelta(milliseconds=at_ms)).isoformat(" ", "milliseconds")[:23]
+
+
 def _moment(from_ms: int, length_ms: int) -> Moment:
     """Raises OverflowError: no date has that moment."""
-    at = (_EPOCH + timedelta(milliseconds=from_ms)).isoformat(" ", "milliseconds")
-    shown = at[: {1: 23, 1000: 19}.get(length_ms, 16)]
+    shown = utc_text(from_ms)[: {1: 23, 1000: 19}.get(length_ms, 16)]
     return Moment(from_ms, from_ms + length_ms - 1, f"{shown} UTC")
 
 

@@ -65,7 +65,7 @@ async def test_other_resources_and_one_named_twice_are_refused_beside_groups() -
             ("a", "invalid_request", twice),
             ("a", "invalid_request", twice),
         ]
-        not_here = "Only groups have configs here; ask for them alone"
+        not_here = "Only groups have configs here; ask only for them"
         assert await alter(client, "t1", kind=2) == [("t1", "invalid_request", not_here)]
         found = await client.call("DescribeConfigs", 4, resources=[{"resource_type": 4, "resource_name": "0"}])
         assert [(each.error_code.name, each.error_message) for each in found.results] == [("invalid_request", not_here)]

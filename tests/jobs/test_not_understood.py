@@ -65,6 +65,7 @@ def test_explaining_what_is_not_understood_is_an_error(
 def test_one_file_that_is_understood_is_an_answer(other: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", str(other), str(KILLED)]) == 0
     said = capsys.readouterr()
+    assert said.err == f"rollcall: {other}: not understood, ignored\n"
     assert f"{other}: not understood" in said.out
     assert "clicks-agg: 3 rebalances" in said.out
     assert not set(said.out) & {"\ufffd", "\0"}
@@ -85,8 +86,11 @@ def test_replaying_what_is_not_understood_makes_no_home(
     assert main(["replay", str(other), "--home", str(home)]) == 2
     assert is_a_sentence(capsys.readouterr().err, other)
     assert not home.exists()
-    assert main(["replay", str(other), str(KILLED), "--home", str(home)]) == 0
-    assert "clicks-agg" in capsys.readouterr().out
+    for understood in (KILLED, *CAPTURED):
+        assert main(["replay", str(other), str(understood), "--home", str(home), "--fresh"]) == 0
+        said = capsys.readouterr()
+        assert said.err == f"rollcall: {other}: not understood, ignored\n"
+        assert "rebalances (UTC)" in said.out
 
 
 # ---------------------------------------------------------------- nothing is left

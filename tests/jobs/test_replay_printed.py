@@ -120,7 +120,7 @@ def test_a_request_log_a_topic_and_a_brokers_log_are_one_history_group_by_group(
         assert replayed(tmp_path / home, *paths) == 0
         printed = capsys.readouterr().out
         found[home] = rows_of(tmp_path / home)
-    assert "groups by these lines alone: audit-trail, clicks-agg, views-agg" in printed
+    assert "groups only in these lines: audit-trail, clicks-agg, views-agg" in printed
     by_time = sorted((*found["recorded"], *found["lines"]), key=lambda row: (row["started_ms"], row["group_id"]))
     assert found["all"] == by_time
     assert {rule.name: rows for rule, rows in broken_rules(Home(tmp_path / "all"))} == {}
@@ -135,7 +135,7 @@ def test_beside_a_request_log_lines_tell_of_the_groups_that_it_lacks(
     for home, paths in {"both": (log, KILLED), "log": (log,), "lines": (KILLED,)}.items():
         assert replayed(tmp_path / home, *paths) == 0
         printed = capsys.readouterr().out
-        assert ("groups by these lines alone: views-agg" in printed) == (home == "both")
+        assert ("groups only in these lines: views-agg" in printed) == (home == "both")
     both, by_log, by_lines = (rows_of(tmp_path / home) for home in ("both", "log", "lines"))
     assert {row["group_id"] for row in by_log} == {"clicks-agg", "audit-trail"}
     of_lines = [row for row in by_lines if row["group_id"] == "views-agg"]

@@ -144,7 +144,7 @@ def test_the_cost_of_each_rebalance_is_that_of_the_truth(ask: Views) -> None:
 def test_what_an_outage_cost_is_counted_from_its_beginning(
     ask: Views, group_id: str, generation: int, before: int, peak: int, delayed_at_least: int
 ) -> None:
-    """The truth's figures since the kill or the close: usual before it, peak, and when it was over."""
+    """The truth's figures since the kill or the close: usual before it, peak, and when it ended."""
     (row,) = [one for one in ask.about("rebalance_costs", group_id) if one.to_generation_id == generation]
     usual = row.lag_before if row.lag_before_silence is None else row.lag_before_silence
     assert abs(usual - before) <= 0.1 * before + 20

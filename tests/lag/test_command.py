@@ -83,6 +83,8 @@ def test_a_moment_outside_the_history_is_named_as_such(home: Home) -> None:
     assert before.startswith(
         "1970-01-01 00:00:00.000 UTC is before this history, which begins at 1970-01-01 00:00:00.1"
     )
+    # All is shown as it was at the first millisecond of the minute.
+    assert printed(home, at="1970-01-01 00:00")[0] == before
     after, *rows = printed(home, at="1970-01-02")
     assert after == "1970-01-02 00:00:00.000 UTC is after this history, which ends at 1970-01-01 00:01:05.000 UTC."
     assert heads.split()[0] == rows[0].split()[0] == "GROUP"

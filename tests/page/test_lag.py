@@ -11,10 +11,9 @@ from starlette.testclient import TestClient
 
 from rollcall.answers.pictures.scene import Curves
 from rollcall.answers.sql.engine import ask
-from rollcall.answers.why.cost import ms_of
 from rollcall.cli.lag import lag_of
 from rollcall.cli.pictures import rebalance_scenes
-from rollcall.history.words import duration
+from rollcall.history.words import duration, ms_of
 from rollcall.serve.page.lists import TICKS
 from rollcall.serve.page.shown import lag_path
 from rollcall.tables.home import Home

@@ -10,17 +10,19 @@ from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import pytest
 from starlette.testclient import TestClient
 
+from rollcall.answers.moments import Moments
 from rollcall.answers.sql.engine import ask
 from rollcall.answers.views.catalog import DETECTORS
 from rollcall.answers.views.rebalance_goes_on import REBALANCING_MS
 from rollcall.answers.views.went_empty import EMPTY_MS, NEWS_MS
 from rollcall.cli.lag import lag_of
 from rollcall.cli.status import status_of
+from rollcall.history.words import moment
 from rollcall.serve.alerts.kind_names import KINDS
 from rollcall.serve.alerts.kinds import found_in
 from rollcall.serve.alerts.settings import AlertSettings
@@ -154,6 +156,21 @@ def test_lag_counts_the_records_that_were_lost_up_to_a_moment_as_the_page_does(
     with asked(tmp_path) as client:
         shown = page(client, "/group?group=metrics-rollup").listed("offsets")
     assert in_all == {int(row["Partition"]): int(row["Lost"] or 0) for row in shown}
+
+
+def test_page_and_commands_say_alike_where_a_moment_outside_the_history_is(tmp_path: Path) -> None:
+    """A history ends with what is known last, be it a fact or the end of a log."""
+    story = with_members("g", "a", at_ms=1000, **PATIENT)
+    append_lag(tmp_path, LagRows(ends((90_000, 0))))
+    write_effects(tmp_path, {"g": story.rows})
+    first_ms, last_ms = 1000, 90_000
+    with asked(tmp_path) as client:
+        for at_ms in (0, first_ms - 1, first_ms, 60_000, last_ms, last_ms + 1):
+            moments = Moments(Home(tmp_path))
+            where = moments.outside(moments.read(moment(at_ms)))
+            assert where[:6] == "before" * (at_ms < first_ms) + "after " * (at_ms > last_ms)
+            text = " ".join(page(client, f"/?at={quote(moment(at_ms))}").text.split())
+            assert f"as it was at {moment(at_ms)} UTC{where and ', '}{where}." in re.sub("</?time[^>]*>", "", text)
 
 
 def test_who_hangs_or_is_empty_is_in_trouble_and_who_was_given_up_no_longer(tmp_path: Path) -> None:

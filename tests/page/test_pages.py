@@ -14,10 +14,9 @@ from starlette.testclient import TestClient
 
 from rollcall.answers.sql.engine import ask
 from rollcall.answers.views.catalog import DETECTORS
-from rollcall.answers.why.cost import ms_of
 from rollcall.answers.why.explanation import explain
 from rollcall.answers.why.telling import headline, stopped, title
-from rollcall.history.words import duration, moment
+from rollcall.history.words import duration, moment, ms_of
 from rollcall.schemas.causes import name_of
 from rollcall.schemas.consumer_protocol import TopicPartition
 from rollcall.schemas.effect_rows import EffectRow

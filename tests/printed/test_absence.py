@@ -228,7 +228,7 @@ def test_nobody_else_came_back_to_a_group_that_its_only_member_leaves_empty() ->
     ("reason", "members", "words"),
     [
         (ADDING, 1, "only the member that had come was in it"),
-        (LEAVING, 1, "one member alone was in it"),
+        (LEAVING, 1, "only one member was in it"),
         (LEAVING, 3, "the other members had to join again"),
         (ADDING, 3, "or the group was empty"),
     ],

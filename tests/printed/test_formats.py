@@ -36,7 +36,7 @@ def test_ours_have_no_problem(name: str) -> None:
         ("title = ", "opening = ", "Object missing required field `title`"),
         ("title = ", 'color = "red"\ntitle = ', "Object contains unknown field `color`"),
         ("title = ", "title == ", "Invalid value (at line 5, column 8)"),
-        ("title = ", 'level = "LOUD"\ntitle = ', "level = 'LOUD' is no level."),
+        ("title = ", 'level = "LOUD"\ntitle = ', "level = 'LOUD' is not a level."),
         ('" group `"', '""', "Expected `str` of length >= 1 - at `$.marks[0]`"),
         ("(?P<group_id>", "(?P<group>", "[heading] before names unknown fields: group."),
         ("'(?:Joining", "'(?:Joining(", "cannot be used: RE2 says missing ): (?:Joining("),

@@ -113,7 +113,7 @@ def test_an_only_member_waited_for_nobody_who_is_known(lines: Callable[..., list
         slow = [line.replace("03:12:03", "03:12:09") for line in lines(*member_ids)]
         held = group_of(*slow).rebalances[0].held_by
         assert held is not None
-        assert (held.length_ms, "this client alone joined" in held.why) == (9_000, is_alone)
+        assert (held.length_ms, "only this client joined" in held.why) == (9_000, is_alone)
 
 
 def test_the_plan_of_franz_go_s_leader_says_who_owns_what() -> None:

@@ -54,14 +54,14 @@ def test_certificates_may_be_given_as_texts() -> None:
     [
         (
             {"kafka.ssl.truststore.location": "/t.jks"},
-            "kafka.ssl.truststore.type=JKS: confluent-kafka reads PEM alone, which `keytool .+` and then "
+            "kafka.ssl.truststore.type=JKS: confluent-kafka only reads PEM, which `keytool .+` and then "
             "`openssl pkcs12 .+` make of it",
         ),
         (
             {"kafka.ssl.keystore.location": "/k.p12", "kafka.ssl.keystore.type": "PKCS12"},
-            "kafka.ssl.keystore.type=PKCS12: confluent-kafka reads PEM alone, which `openssl pkcs12 .+` makes of it",
+            "kafka.ssl.keystore.type=PKCS12: confluent-kafka only reads PEM, which `openssl pkcs12 .+` makes of it",
         ),
-        ({"kafka.ssl.keystore.location": "/k", "kafka.ssl.keystore.type": "BKS"}, "kafka.+ reads PEM alone"),
+        ({"kafka.ssl.keystore.location": "/k", "kafka.ssl.keystore.type": "BKS"}, "kafka.+ only reads PEM"),
         ({"kafka.sasl.jaas.config": "o.a.k.OAuthModule required;"}, "kafka.sasl.jaas.config: names no username"),
         (
             {"kafka.sasl.mechanism": "GSSAPI"},

@@ -58,6 +58,7 @@ def test_each_variable_of_make_in_a_sentence_is_an_option_of_some_command() -> N
         (["run", "--no-demo", "--listen", "8099x"], "--listen 8099x: is not of the form host:port"),
         (["run", "--upstream", "q"], "--upstream q: is not of the form host:port"),
         (["run", "--topics", "x"], "--topics x: 'x' is not of the form topic:partitions"),
+        (["gateway", "--topics", "t:4", "--upstream", "h:1"], "--topics: the upstream has the topics; only without "),
         (["why", "g", "--format", "xml"], "--format xml: is not one of text, json."),
         (["why", "g", "--at", "soon"], "--at soon: invalid time; expected "),
         (["explain", "no-such.log"], "no-such.log: there is no such file."),

@@ -1,6 +1,6 @@
 """SyncGroup, Heartbeat and LeaveGroup of classic members in a consumer group; JoinGroup has a file of its own.
 
-The generation they name is their epoch. Nothing is parked, and none of them computes a target: a classic member that
+The generation they name is their epoch. Nothing is parked, and they do not compute a target: a classic member that
 gets REBALANCE_IN_PROGRESS comes back with a JoinGroup. Source: GroupMetadataManager.classicGroupSyncToConsumerGroup,
 classicGroupHeartbeatToConsumerGroup, classicGroupLeaveToConsumerGroup.
 """

@@ -1,7 +1,7 @@
 """ConsumerGroupHeartbeat (key 68, v0-1): a member joins, says what it wants and owns, gets what it may use, leaves.
 
 v1: the client makes its member id, and may subscribe by a regular expression. Every heartbeat is answered at once.
-The hot path of the newer protocol: for a Stable member with nothing new no other member is looked at.
+The hot path of the newer protocol: for a Stable member with nothing new, other members are not looked at.
 Source: GroupMetadataManager.consumerGroupHeartbeat, consumerGroupLeave.
 """
 

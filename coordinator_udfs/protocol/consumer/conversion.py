@@ -199,7 +199,7 @@ def downgrade(
     *,
     is_at_target: bool = False,
 ) -> None:
-    """A consumer group of classic members alone -> a Stable classic group with their targets, and on to a rebalance.
+    """A consumer group with only classic members -> a Stable classic group with their targets, and on to a rebalance.
 
     The generation is the epoch, the leader the first member. is_at_target: the target is that of the epoch and nobody
     left, so no rebalance is needed.

@@ -15,7 +15,7 @@ from rollcall.coordinator_udfs.protocol.turn import Turn
 
 
 def session_timeout_ms(member: ConsumerMember, config: ConsumerConfig) -> int:
-    """A classic member's own session timeout, else the group's."""
+    """A classic member's own session timeout, or the group's."""
     return config.session_timeout_ms if member.classic is None else member.classic.session_timeout_ms
 
 

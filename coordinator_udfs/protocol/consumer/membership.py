@@ -97,7 +97,7 @@ def apply_fields(
 ) -> bool:
     """Applies a request's fields, raises the epoch if they or the topics ask for it, assigns, reconciles the member.
 
-    unfinished: the cause of a rebalance that an upgrade has broken off, which raises the epoch if nothing else does.
+    unfinished: the cause of a rebalance that an upgrade has broken off, which raises the epoch on its own if necessary.
     Returns whether the group's regular expressions are to be resolved once the request is answered.
     """
     terms_before, subscription = history.terms_of(member, turn.consumer), history.subscription_of(member)

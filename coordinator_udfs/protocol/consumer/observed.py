@@ -88,8 +88,8 @@ def see_consumer(group: Group, seen: ObservedConsumer, turn: Turn) -> None:
 
 
 def _never_rose(group: Group, consumer: ConsumerGroup, seen: ObservedConsumer, turn: Turn) -> bool:
-    """Whether the epoch is no more than a heartbeat names: by now its sender, with nothing to give up, would have been
-    answered with a higher one, and nobody was.
+    """Whether the epoch never rose: by now its sender, with nothing to give up, would
+    have been answered with a higher one, and nobody was.
     """
     sender, rebalance = consumer.members.get(seen.member_id), group.rebalance
     if rebalance is None or sender is None or sender.pending_revocation or seen.answered_partitions is not None:

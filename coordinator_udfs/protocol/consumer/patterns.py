@@ -1,7 +1,7 @@
 """Regular expressions in RE2 syntax: whether one can be read, how large it is, and which whole names it matches.
 
 The one module of the protocol that needs another package: RE2 has no backtracking, so the cost of an expression depends
-on its size and the names alone; Python's engine backtracks. Pure: a text and names in, an answer out. Compiled
+only on its size and the names; Python's engine backtracks. Pure: a text and names in, an answer out. Compiled
 expressions and errors are cached. Source: Kafka's TopicRegexResolver, which uses RE2/J.
 """
 
@@ -59,7 +59,7 @@ def read_limited(pattern: str) -> Reading:
 
 
 def work_of_reading(pattern: str) -> int:
-    """About how many microseconds it takes at worst to read an expression, by its length alone."""
+    """About how many microseconds it takes at worst to read an expression, by its length."""
     return 300 + 3 * len(pattern) + 200 * unicode_classes(pattern)
 
 

@@ -56,7 +56,7 @@ def why_refused(group: Group, member_id: str, pattern: str | None, turn: Turn) -
 def _why_above(
     limits: ExpressionLimits, others: Mapping[str, Sequence[str] | None], new: str, names: Iterable[str]
 ) -> str | None:
-    """Why a new expression cannot be taken beside the others of its group, of which Kafka takes any; None if it can.
+    """Why a new expression cannot be taken beside its group's others, though Kafka takes any; None if it can.
 
     others: the topics that each matches, None if it is not resolved yet. names: all topics. In the order checked:
     how many expressions, their bytes, the new one's Unicode classes, whether it can be read, how many instructions all

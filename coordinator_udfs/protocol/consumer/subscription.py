@@ -32,6 +32,6 @@ def existing_topics(consumer: ConsumerGroup, topics: Mapping[str, int] | None) -
 
 
 def is_homogeneous(consumer: ConsumerGroup) -> bool:
-    """Whether all members subscribe to the same names, or all to the same regular expression alone."""
+    """Whether all members subscribe to the same names, or all only to the same regular expression."""
     distinct = {(member.topics, member.pattern) for member in consumer.members.values()}
     return len(distinct) < 2 and not any(topics and pattern for topics, pattern in distinct)

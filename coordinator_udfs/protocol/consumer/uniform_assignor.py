@@ -17,8 +17,8 @@ def assign_uniformly(
 ) -> Plan:
     """Each member keeps what it may of its old target, up to its quota; the rest is handed out in order.
 
-    members: in the order in which they choose. ids: by topic; topics go in the order of Kafka's set of them, else in
-    that of their names. Free partitions go by number.
+    members: in the order in which they choose. ids: by topic; topics go in the order of Kafka's set of them, or in that
+    of their names. Free partitions go by number.
     """
     subscribed = _in_order(members[0].topics, ids) if members else []
     total = sum(topics[topic] for topic in subscribed)

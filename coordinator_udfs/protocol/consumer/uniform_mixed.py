@@ -20,7 +20,7 @@ def assign_mixed(
     """Everybody keeps what it still subscribes to; what is free goes to the least loaded; then the topics are balanced.
 
     members: their order decides between members of equal load. Topics with the most partitions per subscriber come
-    first, then those with fewer subscribers, then in the order of their ids, by topic; else of their names.
+    first, then those with fewer subscribers, then in the order of their ids, by topic, or of their names.
     """
     mixed = _Mixed(members, topics, ids)
     order = sorted(mixed.subscribers, key=mixed.place_of)

@@ -1,6 +1,6 @@
 """When a query without new requests runs a batch: once its earliest deadline has passed, or each tick if it is unknown.
 
-The job notes after each batch, in its status, until when no other batch is needed. Before a run's first note, a batch
+The job notes after each batch, in its status, until when no further batch is needed. Before a run's first note, a batch
 runs each tick. A source in which the job finds nothing to do says so by the time of the status' last change, without a
 batch and without a new file.
 
@@ -44,7 +44,7 @@ class Pace:
     def next(self, last: int, now_ms: int, rests_until_ms: int | None) -> int:
         """As `tick`, at this moment and with this note; None: not known.
 
-        Should a batch leave a deadline that has passed as it is, the next one comes a tick later.
+        If a batch leaves a passed deadline as it is, the next one comes a tick later.
         """
         tick = now_ms // self.tick_ms
         if rests_until_ms is None:
@@ -55,7 +55,7 @@ class Pace:
         if not is_wanted:
             return last
         self._tick, self._due_ms = tick, rests_until_ms
-        # Never more than one ahead of the clock: an earlier version, which only counts upwards, can go on from here.
+        # Never more than one ahead of the clock: an earlier version, which only counts upwards, can continue from here.
         return tick if tick != last else last + 1
 
 

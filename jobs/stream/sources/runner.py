@@ -19,7 +19,7 @@ def is_runner() -> bool:
 
 
 def outlive_signals() -> None:
-    """Ignores SIGINT and SIGTERM, in that process alone: the job acts on them."""
+    """Ignores SIGINT and SIGTERM, only in that process: the job acts on them."""
     if is_runner():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -76,8 +76,7 @@ def awaiting_coordinator(member: Membership) -> list[Commit]:
 
 
 def on_looked(member: Membership, turn: Turn) -> None:
-    """Sends the commits if the coordinator was found, else fails them, but for one at close, which waits for the next
-    look."""
+    """Sends the commits if the coordinator was found. Otherwise fails them; one at close waits for the next look."""
     is_found = member.lookup.node is not None
     for commit in awaiting_coordinator(member):
         if is_found:
@@ -87,7 +86,7 @@ def on_looked(member: Membership, turn: Turn) -> None:
 
 
 def expire_commits(member: Membership, turn: Turn) -> None:
-    """Fails commits whose time is over and sends those that are due."""
+    """Fails commits whose time is up, and sends those that are due."""
     for commit in list(member.commits.values()):
         if commit.deadline_ms is not None and commit.deadline_ms <= turn.now_ms:
             _fail(member, commit, CommitFailure.TIMED_OUT, None, turn)
@@ -105,7 +104,7 @@ def next_commit_ms(member: Membership) -> int | None:
 
 
 def on_disconnect(member: Membership, sent: InFlight, turn: Turn) -> None:
-    """Takes note that the connection broke, or time was over, while the commit was in flight."""
+    """Note that the connection broke, or time ran out, while the commit was in flight."""
     _fail(member, _commit_of(member, sent), CommitFailure.RETRIABLE, None, turn)
 
 

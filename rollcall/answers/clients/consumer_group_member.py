@@ -90,7 +90,7 @@ class ConsumerGroupMember:
     _topics: tuple[str, ...] = ()
     _pattern: str = ""
     _says_pattern: bool = False
-    """Whether it has or had a pattern; else its requests do not name one."""
+    """Whether it has or had a pattern; otherwise its requests do not name one."""
     _target: frozenset[TopicPartition] = frozenset()
     _has_node: bool = False
     _sent: _Sent | None = None

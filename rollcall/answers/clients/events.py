@@ -42,7 +42,7 @@ class CommitKind(StrEnum):
 
 
 class CommitFailure(StrEnum):
-    """How a commit failed: one of the Java client's exceptions, or its time was over."""
+    """How a commit failed: one of the Java client's exceptions, or its time ran out."""
 
     COMMIT_FAILED = "CommitFailedException"
     REBALANCE_IN_PROGRESS = "RebalanceInProgressException"

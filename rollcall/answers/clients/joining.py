@@ -75,7 +75,7 @@ def maybe_join(member: Membership, turn: Turn) -> None:
 
 
 def next_join_ms(member: Membership) -> int | None:
-    """When a needed rejoin can go on by itself; None if it waits for an answer."""
+    """When a needed rejoin can continue on its own; None if it waits for an answer."""
     rejoin = member.rejoin
     if rejoin.assignment is not None:
         return 0
@@ -108,8 +108,8 @@ def _prepare(member: Membership, turn: Turn) -> bool:
 
 
 def give_up_before_join(member: Membership, turn: Turn) -> None:
-    """Gives up partitions before a JoinGroup: all are lost if the membership is lost; else an eager member revokes all,
-    and a cooperative member those of topics that it no longer subscribes to.
+    """Gives up partitions before a JoinGroup: all are lost if the membership is lost; otherwise an eager member revokes
+    all, and a cooperative member those of topics that it no longer subscribes to.
     """
     owned = member.subscription.owned
     if has_lost_membership(member):
@@ -140,7 +140,7 @@ def drop_owned(member: Membership, partitions: frozenset[TopicPartition]) -> Non
 
 
 def leave_partitions(member: Membership, turn: Turn) -> None:
-    """Gives every partition up before the member leaves: lost in the middle of a rebalance, else revoked.
+    """Gives every partition up before the member leaves: lost in the middle of a rebalance, otherwise revoked.
 
     Source: ConsumerCoordinator.onLeavePrepare.
     """
@@ -249,7 +249,7 @@ def _sync_refused(member: Membership, sent: InFlight, error: Error, turn: Turn) 
 
 
 def on_disconnect(member: Membership, turn: Turn) -> None:
-    """Takes note that the connection broke, or time was over, while JoinGroup or SyncGroup was in flight."""
+    """Note that the connection broke, or time ran out, while JoinGroup or SyncGroup was in flight."""
     join_failed(member, DISCONNECT, turn)
 
 

@@ -1,6 +1,6 @@
 """Finding the coordinator, and giving it up.
 
-Knows when to look and what a lost coordinator means for requests in flight: none of them will be answered. Their own
+Knows when to look and what a lost coordinator means for requests in flight: they will not be answered. Their own
 handlers learn of it through the turn, after the input that lost it. Source: AbstractCoordinator.lookupCoordinator,
 markCoordinatorUnknown.
 """

@@ -8,7 +8,7 @@ it:
   only in these calls; a poll is what moves a rebalance on. While an application waits inside a poll, call `poll` again
   after every other input and at `next_poll_ms()`.
 - the network: `response`, `request_failed`, `disconnected`; and what a metadata update shows: `metadata_changed`.
-- the clock: `expire` at `next_deadline_ms()`. It goes on while the application does not poll, as a heartbeat thread.
+- the clock: `expire` at `next_deadline_ms()`. It runs while the application does not poll, as a heartbeat thread.
 
 Like the Java client's socket, a member that `has_joined` is False for reads answers only while the application polls:
 whoever stands between the two holds them back until then.
@@ -61,7 +61,7 @@ class GroupMember:
         self.membership = Membership(
             config=config,
             assignors=chosen,
-            # The highest that all share: EAGER if one of them knows nothing else.
+            # The highest that all share: EAGER if one of them only knows that.
             rebalance_protocol=max(frozenset.intersection(*(each.rebalance_protocols for each in chosen.values()))),
             request_id_prefix=config.client_id if request_id_prefix is None else request_id_prefix,
         )
@@ -141,7 +141,7 @@ class GroupMember:
         return self._done(turn)
 
     def poll(self, now_ms: int) -> list[Output]:
-        """Takes a poll of the application: raises one error, or lets the rebalance go on as far as it can, or commits
+        """Takes a poll of the application: raises one error, or advances the rebalance as far as it can, or commits
         offsets.
 
         It also counts for max.poll.interval.ms as a sign that the application is alive.

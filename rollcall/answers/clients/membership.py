@@ -1,10 +1,10 @@
 """All that a member remembers between two inputs, as data; a deadline is a field on what it ends.
 
 In a Java consumer two threads share this state. Here the two parts are kept, since a group sees the difference when an
-application is slow: the background (answers, heartbeats, timeouts) goes on by itself; the foreground (revoking,
+application is slow: the background (answers, heartbeats, timeouts) runs on its own; the foreground (revoking,
 joining, assigning, raising errors) waits until the application polls.
 
-Knows no rule beside "which state lets heartbeats flow". Source: AbstractCoordinator, ConsumerCoordinator, Heartbeat.
+Knows only one rule, which state lets heartbeats flow. Source: AbstractCoordinator, ConsumerCoordinator, Heartbeat.
 """
 
 from __future__ import annotations

@@ -10,21 +10,22 @@ from dataclasses import replace
 from math import isnan, nan
 
 from rollcall.answers.pictures.scene import DISTINCT, PALE, Curve, Curves, Lanes
-from rollcall.answers.why.cost import Asked, Cost, literal, ms_of
+from rollcall.answers.why.cost import Asked, Cost, literal
 from rollcall.answers.why.explanation import Explanation
+from rollcall.history.words import ms_of
 
 NAMED = 6
 """The topics that were furthest behind have a colour and a name; the others are pale."""
 MOST_POINTS = 250
-"""The most points of a curve; of more, the highest in each period of time is drawn."""
+"""Maximum points of a curve; beyond it, only the highest in each period is drawn."""
 MARGIN = 0.15
 AROUND_MS = 10_000
-"""At least this much is shown before and after what a rebalance cost."""
+"""Minimum time shown before and after the cost of a rebalance."""
 _Points = list[tuple[float, float]]
 
 
 def with_lag(scene: Lanes, asked: Asked) -> Lanes:
-    """The lanes with the lag over the same time under them, a curve a topic; as they were where it is not known."""
+    """The lanes with the lag under them, one curve per topic; unchanged if the lag is unknown."""
     curves = _topics(asked, scene.from_ms, scene.to_ms, set(scene.colours.values()))
     return replace(scene, below=_curves(scene.title, curves, scene.lines)) if curves else scene
 

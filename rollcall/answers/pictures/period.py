@@ -39,7 +39,7 @@ class Period:
     rebalances: list[Rebalance]
     names: Names
     kinds: list[tuple[int, GroupKind]]
-    """What kind of group it was from which moment on."""
+    """The kinds of the group, each with the moment from which it held."""
     colours: dict[str, str]
     """The colour of each member, by its name."""
 

@@ -1,6 +1,6 @@
 """What a picture shows, before it is drawn: lanes with bars, bands and marks over time, or curves.
 
-Times are ms since the epoch, shown in UTC. Knows shapes alone; must not know a drawing library, nor what they mean.
+Times are ms since the epoch, shown in UTC. Knows only shapes; must not know a drawing library, nor what they mean.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Curves:
     span: tuple[int, int] | None = None
     """The first and last x; None: those of the points."""
     nothing: str = ""
-    """What is said instead where there is no curve."""
+    """The text shown if there is no curve."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Lanes:
     below: Curves | None = None
     """Curves under the lanes, over the same time."""
     nothing: str = ""
-    """What is said instead where there is no lane."""
+    """The text shown if there is no lane."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ WIDEST_NAMES = 0.35
 SWATCH_PX = 14
 """The room for a lane's colour beside its name."""
 EM = 0.56
-"""How wide a character is at most, on average, of the size of its font."""
+"""Maximum average width of a character, as a share of its font size."""
 TICK_PX, THINNEST_PX = 110, 1.5
 _DAY_MS = 86_400_000
 _STEPS_MS = (
@@ -87,7 +87,7 @@ class _Drawing:
         self._parts: list[str] = []
 
     def frame_below(self, height_px: float) -> None:
-        """Goes on in a frame under this one, over the same x."""
+        """Continue in a frame under this one, over the same x."""
         self.top, self.bottom = self.bottom + MARGIN_PX, self.bottom + MARGIN_PX + height_px
         self._height = self.bottom + AXIS_PX
 
@@ -357,7 +357,7 @@ def _unbroken(points: Iterable[tuple[float, float]]) -> Iterator[list[tuple[floa
 
 
 def _round_numbers(low: float, high: float, most: int, least_step: float = 0) -> list[float]:
-    """At most `most` numbers from low to high, one step apart; a step is 1, 2 or 5 times a power of ten."""
+    """Up to `most` numbers from low to high, one step apart; a step is 1, 2 or 5 times a power of ten."""
     span = max(high - low, 1e-9)
     power = 10.0 ** ceil(log10(span / most) - 1)
     step = next(each * power for each in (1, 2, 5, 10, 20) if span / (each * power) <= most)

@@ -37,7 +37,7 @@ from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effects import JoinPhaseEnded
 
 MEMBER = "member"
-"""What a member is in where nothing shows what it did."""
+"""A member's state if nothing shows what it did."""
 KINDS = {
     AT_WORK: Kind("at work", HEALTHY),
     WAITING: Kind("waiting for the others to join", HELD_UP),

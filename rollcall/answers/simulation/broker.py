@@ -69,7 +69,7 @@ class SimulatedCoordinator:
         self._come_back(group)
 
     def _come_back(self, group: Group) -> None:
-        """Has the group woken at its next deadline, unless it is woken by then anyway."""
+        """Wake the group at its next deadline, unless it wakes earlier anyway."""
         due_ms = next_deadline_ms(group)
         woken_at_ms = self._woken_at.get(group.group_id)
         if due_ms is None or (woken_at_ms is not None and woken_at_ms <= due_ms):

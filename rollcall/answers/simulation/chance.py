@@ -1,6 +1,6 @@
 """Chance without a generator: a number derived from a seed and the names of what it decides.
 
-Nothing is drawn in turn, so one decision more or less changes no other.
+No generator has a state, so one decision more or less leaves the others unchanged.
 """
 
 from __future__ import annotations

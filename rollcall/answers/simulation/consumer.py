@@ -177,7 +177,7 @@ class SimulatedConsumer:
         self._go_on()
 
     def _end(self) -> None:
-        """The process is gone; what it owned nobody owns."""
+        """The process is gone; nobody owns its partitions."""
         self.mode = Mode.ABSENT
         self.is_paused = False
         self._unread.clear()

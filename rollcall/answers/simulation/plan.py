@@ -51,11 +51,11 @@ class Schedule:
     pauses: tuple[Span, ...] = ()
     """When the whole process stands still (SIGSTOP), while its connections stay."""
     slow: tuple[Span, ...] = ()
-    """When the application does not poll, while heartbeats go on."""
+    """When the application does not poll, while heartbeats continue."""
     rejoin_delay_ms: int = 0
     """How long after a settled member learns of a rebalance its application polls again."""
     subscribed: tuple[Subscribed, ...] = ()
-    """When it subscribes to something else than at its start."""
+    """When it subscribes to other topics than at its start."""
     restart_after_ms: int | None = None
     """How long after an error that ends its application a supervisor starts it again; None: never."""
 

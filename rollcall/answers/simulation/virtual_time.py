@@ -1,7 +1,7 @@
 """Time that passes only when everything due has been done.
 
-Knows nothing of what is due. At the same moment a deadline of the coordinator comes after everything else, as it does
-in the coordinator itself: a tie goes to the request.
+Knows nothing of what is due. At the same moment a deadline of the coordinator comes last, as it does in the coordinator
+itself: a tie goes to the request.
 """
 
 from __future__ import annotations

@@ -66,6 +66,6 @@ class World:
             self._time.at(self.now_ms, consumer.topics_changed, self.topics)
 
     def _show_coordinator(self) -> None:
-        """Shows the coordinator the topics, of which those of the newer protocol alone depend."""
+        """Show the coordinator the topics; only groups of the newer protocol depend on them."""
         if any(each.protocol is GroupProtocol.CONSUMER for each in self.plan.consumers):
             self._coordinator.see_topics(self.topics)

@@ -53,7 +53,7 @@ _FETCHED = 10_000
 _ONCE = "TEMP TABLE"
 """The kind of view that is computed once."""
 _READ_ONCE_BYTES = 64_000_000
-"""A table whose files are no larger than that is read once for several queries: some 1,000,000 facts."""
+"""A table with files up to this size is read once for several queries: about 1,000,000 facts."""
 _OF_QUERIES = (
     *(duckdb.DataError, duckdb.NotSupportedError, duckdb.InterruptException, duckdb.PermissionException),
     *(duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException),
@@ -70,7 +70,7 @@ class AnswerColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class Answer:
-    """A query's answer. Timestamps are UTC without a zone, intervals timedeltas, structs dicts, all else Python's."""
+    """A query's answer. Timestamps are UTC without a zone, intervals timedeltas, structs dicts, all others Python's."""
 
     columns: tuple[AnswerColumn, ...]
     rows: Iterator[Sequence[Any]]
@@ -149,7 +149,7 @@ def _of_query(query: str) -> list[str]:
 
 
 def _make_tables(connection: duckdb.DuckDBPyConnection, home: Path, names: Collection[str]) -> None:
-    """The tables' views that these names stand on; nothing else can be read from then on."""
+    """The tables' views that these names stand on; from then on only these can be read."""
     files = _files_below(home, names)
     lock(connection, [path for paths in files.values() for path in paths])
     for table, paths in files.items():
@@ -158,7 +158,7 @@ def _make_tables(connection: duckdb.DuckDBPyConnection, home: Path, names: Colle
 
 
 def _files_below(home: Path, names: Collection[str]) -> dict[TableView, list[str]]:
-    """The files of the tables that these names stand on; none of a table that is not there."""
+    """The files of the tables that these names stand on; a missing table has none."""
     wanted = [table for table in TABLE_VIEWS if table.name in with_foundations(names)]
     return {table: files_of(home / table.folder) if is_table(home / table.folder) else [] for table in wanted}
 
@@ -188,8 +188,8 @@ def made_of(names: Collection[str], kind: str = "VIEW") -> list[View]:
 def macros_and_view(view: View, kind: str = "VIEW") -> list[str]:
     """What makes a view: its macros first.
 
-    A view has what it stands on as tables of a WITH, of which DuckDB computes once what several of them read. kind: of
-    a table, what it stands on is there.
+    A view has what it stands on as tables of a WITH; DuckDB computes once what several of them read. kind: if it makes
+    a table, what it stands on exists.
     """
     below = [] if "TABLE" in kind else views_of([view.name])[:-1]
     tables = ", ".join(f"{one.name} AS ({_in_duckdbs(one).sql})" for one in below)
@@ -227,7 +227,7 @@ def _one_select(sql: str, query: str = "") -> str:
 def _begun(
     home: Path, names: Collection[str], until_ms: int | None, statements: Sequence[str], fetch: Fetch[Fetched]
 ) -> tuple[duckdb.DuckDBPyConnection, Fetched]:
-    """What is fetched of the last statement, in a database with these views that reads their files alone."""
+    """What the last statement gives, in a database with these views that reads only their files."""
     connection = open_database()
     files = {table.name: paths for table, paths in _files_below(home, names).items()}
     kind, is_looked_at, has_one_thread = "VIEW", False, False

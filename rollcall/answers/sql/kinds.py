@@ -95,7 +95,7 @@ def _kind(node: Node, names: _Names, depth: int = 0) -> str:
 
 
 def _kind_of_name(name: str, names: _Names, depth: int) -> str:
-    """The one kind that all columns and expressions of a name have; else the name itself."""
+    """The one kind that all columns and expressions of a name have, or the name itself."""
     found = {_TYPES.get(kind, kind) for kind in names.types.get(name, ())}
     found |= {_kind(one, names, depth + 1) for one in names.given.get(name, ())}
     return found.pop() if len(found) == 1 else f"column {name}"
@@ -123,7 +123,7 @@ _DATES = {"to_date", "date_add", "date_sub", "add_months", "last_day", "trunc", 
 
 
 def is_date(node: Node) -> bool:
-    """Whether a node makes a date, of which there may be more in its query."""
+    """Whether a node makes a date; its query may have several."""
     if isinstance(node, exp.Cast):
         return bool(node.to.this == exp.DataType.Type.DATE)
     if isinstance(node, exp.CurrentDate):

@@ -27,7 +27,7 @@ class NotEqual(Exception):
 
 
 class NotParsed(NotEqual):
-    """The query is no SQL that is understood; the text is the sentence for the person."""
+    """The query is not understood as SQL; the text is the sentence for the user."""
 
 
 class NotSelect(NotEqual):

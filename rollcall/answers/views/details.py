@@ -21,7 +21,7 @@ _FIELD = re.compile(r"(\w+)(?:\(([\w ]+)\))?")
 def opened(fields: str, *kinds: type[Effect], of: str = "detail") -> str:
     """`from_json` of these fields of a detail, each of the type that it has in the first of the kinds that has it.
 
-    fields: `a b(c d)` opens of the structs in b c and d alone. of: the SQL of the detail.
+    fields: `a b(c d)` opens a, and only c and d of the structs in b. of: the SQL of the detail.
 
     Raises KeyError: no kind has a field of that name.
     """

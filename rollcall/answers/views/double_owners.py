@@ -1,4 +1,4 @@
-"""The view `double_owners`: partitions whose old owner went on after a new one had them."""
+"""The view `double_owners`: partitions whose old owner still acted after a new one had them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ GROUP BY group_id, topic, partition, member_id, client_id, new_member_id, new_cl
     detector=Detector(
         "double owner",
         "double owners",
-        "{topic}-{partition}: {old_client_id} went on for {overlap_ms} after {new_client_id} had it; "
+        "{topic}-{partition}: {old_client_id} continued for {overlap_ms} after {new_client_id} had it; "
         "{commits:commit} refused",
         since="given_at",
         until="last_acted_at",
@@ -88,7 +88,7 @@ GROUP BY group_id, topic, partition, member_id, client_id, new_member_id, new_cl
         rebalance="first",
     ),
     of_consumers=(
-        "A partition is given away only when its owner has let go of it or is a member no more. A member that was "
+        "A partition is given away only when its owner has let go of it or is no longer a member. A member that was "
         "removed and does not know it yet may continue; its heartbeats and commits are refused with UNKNOWN_MEMBER_ID, "
         "FENCED_MEMBER_EPOCH or STALE_MEMBER_EPOCH."
     ),

@@ -70,7 +70,7 @@ LAG = View(
         Column("member_id", "string", "the member that owns it, null: nobody"),
         Column("client_id", "string", "that member's client id"),
         Column("client_host", "string", "that member's host"),
-        Column("committed_offset", "bigint", "the offset the group would go on from, null: none"),
+        Column("committed_offset", "bigint", "the offset the group would continue from, null: none"),
         Column("committed_at", "timestamp", "when it was committed"),
         Column(
             "fetched_offset", "bigint", "up to where its owner has fetched, processed or not; null: no fetch is known"

@@ -20,7 +20,7 @@ MEMBERS_REMOVED = View(
         Column("group_instance_id", "string", "its group.instance.id, null for a dynamic member"),
         Column("cause", "string", "why it was removed, as rebalances has it"),
         Column("from_at", "timestamp", "when that rebalance began, or the first moment at which it surely ran"),
-        Column("to_at", "timestamp", "when it was over; from_at, if that is not known"),
+        Column("to_at", "timestamp", "when it ended; from_at, if that is not known"),
         Column("from_generation_id", "int", "the generation that it left"),
         Column("is_inferred", "boolean", "the cause was inferred from other facts of a recording"),
     ),

@@ -12,7 +12,7 @@ OFFSETS = View(
     rule="The latest offsets_committed of a partition, unless an offsets_removed came after it.",
     columns=(
         *OF_PARTITION,
-        Column("committed_offset", "bigint", "the offset the group would go on from"),
+        Column("committed_offset", "bigint", "the offset the group would continue from"),
         Column("leader_epoch", "int", "the leader epoch the client named, -1: none"),
         Column("metadata", "string", "what the client noted with it"),
         Column("committed_at", "timestamp", "when it was committed"),

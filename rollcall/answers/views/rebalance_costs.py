@@ -44,7 +44,7 @@ REBALANCE_COSTS = View(
         Column("from_generation_id", "int", "the generation it left"),
         Column("to_generation_id", "int", "the generation it led to, null while it runs"),
         Column("started_at", "timestamp", "when it began"),
-        Column("ended_at", "timestamp", "when it was over, null while it runs"),
+        Column("ended_at", "timestamp", "when it ended, null while it runs"),
         Column(
             "silent_since",
             "timestamp",
@@ -54,7 +54,7 @@ REBALANCE_COSTS = View(
         Column("lag_before", "bigint", f"the highest lag in the {BEFORE_MS // 1000} s before it began, records"),
         Column("lag_peak", "bigint", "the highest lag until the group had caught up, records"),
         Column("peak_at", "timestamp", "when that was"),
-        Column("lag_after", "bigint", "the lag when it was over, records; null while it runs"),
+        Column("lag_after", "bigint", "the lag when it ended, records; null while it runs"),
         Column("caught_up_at", "timestamp", "when the group had caught up; null: not yet, as far as is known"),
         Column("caught_up_after_ms", "bigint", "how long after it began, or after the member fell silent, ms"),
         Column("records_delayed", "bigint", "the records that waited longer because of it"),

@@ -26,7 +26,7 @@ REBALANCES = View(
         Column("from_generation_id", "int", "the generation it left"),
         Column("to_generation_id", "int", "the generation it led to, null while it runs"),
         Column("started_at", "timestamp", "when it began, null: not known"),
-        Column("ended_at", "timestamp", "when it was over, null: it runs, or its end is not known"),
+        Column("ended_at", "timestamp", "when it ended, null: it runs, or its end is not known"),
         Column("duration_ms", "bigint", "from its beginning to its end, ms"),
         Column(
             "cause",

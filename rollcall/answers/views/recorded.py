@@ -1,6 +1,6 @@
 """When a group was recorded at all, for the detectors that infer something from what did not happen.
 
-Knows the effects table alone. Must not know what is inferred.
+Knows only the effects table. Must not know what is inferred.
 """
 
 from __future__ import annotations
@@ -102,10 +102,10 @@ UNRECORDED = _unrecorded("effects")
 
 
 def unrecorded_between(asked: str) -> str:
-    """As UNRECORDED, of the moments that matter alone, without the history of all heartbeats.
+    """As UNRECORDED, but only at the moments that matter, without the history of all heartbeats.
 
     asked: a table with group_id, from_ms and until_ms, where from_ms is the moment of a fact. Moments up to from_ms are
-    other ones, or missing. Heartbeats are read of groups alone that have no fact for so long that one may be missing.
+    other ones, or missing. Heartbeats are read only of groups without a fact for so long that one may be missing.
     The WITH has a table `members_said` with group_id and session_timeout_ms: each that a member ever had.
     """
     return f"""--sql

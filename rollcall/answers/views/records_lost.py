@@ -100,8 +100,8 @@ WHERE left_ms <= {WITHIN_MS}
     detector=Detector(
         "record loss",
         "record losses",
-        "lost {records_lost:record} of {topic}-{partition}, removed before the group committed them"
-        "[, and will lose more from about {expected_at} on unless it catches up]",
+        "[is expected to lose records of {topic}-{partition} at about {expected_at}, unless it catches up|"
+        "lost {records_lost:record} of {topic}-{partition}, removed before the group committed them]",
         link=("topic", "partition"),
         worth_telling="records_lost > 0 OR expected_at IS NOT NULL",
         severity="critical",

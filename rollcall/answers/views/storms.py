@@ -5,7 +5,7 @@ from __future__ import annotations
 from rollcall.answers.views.view import GROUP_ID, IN_ORDER, Column, Detector, View
 
 REBALANCES = 6
-"""The least number of rebalances within WITHIN_HOURS that are a storm."""
+"""The minimum number of rebalances within WITHIN_HOURS that are a storm."""
 WITHIN_HOURS = 1
 DOMINANT_THIRDS = 2
 """The cause member_joined dominates a storm when it has at least this many thirds of the rebalances."""
@@ -26,7 +26,7 @@ STORMS = View(
     columns=(
         GROUP_ID,
         Column("from_at", "timestamp", "when the first of its rebalances began"),
-        Column("to_at", "timestamp", "when the last of them was over, or began if it runs"),
+        Column("to_at", "timestamp", "when the last of them ended, or began if it is running"),
         Column("rebalances", "bigint", "how many rebalances it has"),
         Column("most_in_an_hour", "bigint", f"how many of them began within {WITHIN_HOURS} hour at most"),
         Column("rebalancing_ms", "bigint", "how long the group was rebalancing altogether, ms"),

@@ -51,12 +51,12 @@ class Detector:
     sentence: str
     """One row as a sentence. `{gap_ms}` is that column, as a duration for a name that ends in _ms, as its name for a
     cause; `{restarts:restart}` counts; `{is_upper_bound:at most }` says so where it is true; a part in brackets is left
-    out where a column in it is null.
+    out where a column in it is null, and in `[part|other]` the other takes its place.
     """
     since: str = "from_at"
     """The column that says when it began."""
     until: str = "to_at"
-    """The column that says up to when it went on; the page shows the group as it was then."""
+    """The column that says when it ended; the page shows the group as it was then."""
     link: tuple[str, ...] = ()
     """Further columns that the address of the group takes."""
     worth_telling: str = "true"
@@ -138,7 +138,7 @@ IS_SIGN_OF_LIFE = """--sql
 """
 """Whether a fact shows a request that restarted its member's session timer at this moment.
 
-A commit does so for members of the classic protocol alone. Their ids end in a UUID of 36 characters after a name; those
+A commit does so only for members of the classic protocol. Their ids end in a UUID of 36 characters after a name; those
 of the newer protocol are shorter.
 """
 

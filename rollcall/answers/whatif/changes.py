@@ -77,7 +77,7 @@ class Setting:
     client: Mapping[str, str] = field(default_factory=dict)
     """The consumers' settings that are changed, by Kafka's keys."""
     groups: Mapping[str, str] = field(default_factory=dict)
-    """What is changed for single groups alone, as `groups.GROUP.KEY`."""
+    """What is changed only for single groups, as `groups.GROUP.KEY`."""
     is_static: bool | None = None
     """Whether every consumer has an instance id, or none has; None: as recorded."""
     value: str = ""
@@ -91,7 +91,7 @@ class Setting:
 
     @property
     def of_groups(self) -> GroupConfigs:
-        """What is changed for single groups alone, by group."""
+        """What is changed only for single groups, by group."""
         return split_given(self.groups)[1]
 
     @property

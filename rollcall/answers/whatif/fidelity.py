@@ -36,7 +36,7 @@ class Fidelity:
 
     @property
     def share(self) -> float:
-        """The share of rebalances that match; 1 if every recorded one came again and no other did."""
+        """The share of rebalances that match; 1 if exactly the recorded ones came again."""
         most = max(self.recorded, self.played)
         return self.matched / most if most else 1.0
 

@@ -248,7 +248,7 @@ def _pauses(seen: Sequence[ObservedRequest], beat_ms: int) -> list[Span]:
 
 
 def _without(spans: Sequence[Span], others: Sequence[tuple[int, int]]) -> list[Span]:
-    """Those spans that meet none of the others."""
+    """The spans that do not overlap any other."""
     return [span for span in spans if not any(a <= span.to_ms and b >= span.from_ms for a, b in others)]
 
 

@@ -73,7 +73,7 @@ class Outcome:
     rebalancing_ms: int = 0
     """How long the group was in a rebalance."""
     stopped_member_ms: int = 0
-    """How long members were stopped, all of them added up; one of the newer protocol goes on with what it keeps."""
+    """How long members were stopped, in total; a member of the newer protocol continues with what it keeps."""
     unserved: dict[Partition, int] = field(default_factory=dict)
     """How long each partition was unserved, ms."""
     partitions_moved: int = 0

@@ -59,4 +59,4 @@ class GroupSchedules:
     broker: Mapping[str, str] = field(default_factory=dict)
     """The settings of its broker, under Kafka's keys, where they differ from Kafka's defaults."""
     configs: Mapping[str, str] = field(default_factory=dict)
-    """What is set for this group alone, in the end."""
+    """What is set only for this group, in the end."""

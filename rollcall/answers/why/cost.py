@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from rollcall.history.words import moment
+from rollcall.history.words import moment, ms_of
 
 PARTITIONS_SHOWN = 3
 
@@ -41,12 +40,12 @@ class Cost:
     """None: not yet, as far as is known."""
     caught_up_after_ms: int | None
     is_from_silence: bool
-    """It is counted from when a member whose session expired fell silent, else from the beginning."""
+    """It is counted from when a member whose session expired fell silent, or from the beginning."""
     records_delayed: int
     is_upper_bound: bool = False
     """The lags count a partition from a commit after which others may be missing; records_delayed is exact."""
     peaks: list[Peak] = field(default_factory=list)
-    """Of the partitions that were furthest behind, those first."""
+    """The partitions that were furthest behind, the worst first."""
 
 
 class Asked(NamedTuple):
@@ -55,7 +54,7 @@ class Asked(NamedTuple):
     rows: Callable[[str], Sequence[Mapping[str, Any]]]
     """A query's rows, by column."""
     of_group: str
-    """The condition on the group that a query needs, ` and ...`; empty: the answers are of one group alone."""
+    """The condition on the group that a query needs, ` and ...`; empty: the answers are of one group only."""
 
 
 def cost_of(asked: Asked, started_at_ms: int, from_generation_id: int) -> Cost | None:
@@ -102,8 +101,3 @@ def is_lag_known(asked: Asked) -> bool:
 def literal(at_ms: int) -> str:
     """A moment as an SQL literal of Spark and DuckDB."""
     return f"timestamp'{moment(at_ms)}'"
-
-
-def ms_of(at: datetime) -> int:
-    """A timestamp of an answer, UTC without a zone."""
-    return round(at.replace(tzinfo=UTC).timestamp() * 1000)

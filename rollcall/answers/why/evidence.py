@@ -21,7 +21,7 @@ _APIS: Mapping[str, tuple[str, ...]] = {
     EffectName.SYNC_RECEIVED: ("SyncGroup",),
     EffectName.ASSIGNED: ("SyncGroup", "ConsumerGroupHeartbeat"),
 }
-"""Of which APIs the requests are that lead to a fact."""
+"""The APIs whose requests lead to a fact."""
 _OTHER_APIS = ("JoinGroup", "LeaveGroup", "ConsumerGroupHeartbeat")
 
 
@@ -37,7 +37,7 @@ class Evidence(NamedTuple):
 
 
 def evidence_of(facts: Iterable[Fact]) -> Iterator[Evidence]:
-    """Yield the facts of which it is known what shows them. facts: in order of time."""
+    """Yield the facts whose source is known. facts: in order of time."""
     for _, together in groupby(facts, key=attrgetter("at_ms")):
         yield from _of_a_moment([*together])
 

@@ -96,7 +96,7 @@ class Explanation(Course):
 
 
 def explain(group_id: str, read: Read, generation_id: int | None = None, at: Span | None = None) -> Explanation:
-    """Explains the rebalance that led to a generation, or the one at a moment, else the latest one.
+    """Explains the rebalance that led to a generation, or the one at a moment, by default the latest one.
 
     Raises NoSuchRebalance, as choose does.
     """

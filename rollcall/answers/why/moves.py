@@ -53,7 +53,8 @@ def moves_of(holdings: Sequence[Holding], from_ms: int, end_ms: int, names: Name
     """What moved between the beginning and the end of a rebalance.
 
     A partition has no owner from the moment when its owner gives it up until it is assigned again. is_before_known:
-    whoever owned a partition at the beginning is known; else one without a known owner may have stayed where it was.
+    whoever owned a partition at the beginning is known; otherwise one without a known owner may have stayed where it
+    was.
     """
     by_partition: dict[Partition, list[Holding]] = {}
     for holding in holdings:

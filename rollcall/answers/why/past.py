@@ -51,7 +51,7 @@ class Past:
         actions = facts_of(read((*ACTIONS, *HOLDINGS), actions_from_ms, to_ms + LONGEST_RUN_MS))
         facts = self._with(self._holding_at(read, from_ms, actions_from_ms - 1), actions)
         if any(one.is_member_in(0, from_ms - 1) for one in self.memberships) and not _is_owned(facts, from_ms - 1):
-            # Since when nobody owns anything is seen at the last owner, who may have gone long ago.
+            # The last owner, who may have gone long ago, shows since when nobody owns anything.
             facts = self._with(facts_of(read((*HOLDINGS, EffectName.STATE_CHANGED), 0, actions_from_ms - 1)), actions)
         return [fact for fact in facts if fact.at_ms <= to_ms]
 

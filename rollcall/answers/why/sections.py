@@ -77,7 +77,7 @@ class Row:
     cells: tuple[Cell, ...]
     lines: tuple[Line, ...] = ()
     member_id: str = ""
-    """The member it is about, if it is about one alone."""
+    """The member it is about, if it is only one."""
 
 
 @dataclass(frozen=True)

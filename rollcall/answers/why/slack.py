@@ -49,7 +49,7 @@ class Slack:
 def gaps_of(facts: Sequence[Fact]) -> list[Gap]:
     """Every gap, in order of its end: from the timer's restart to the next request that restarted or held it, or to the
     expiry. A generation restarts the timer of each member in it, and a session may begin anew without a request. A
-    member's absence is not a gap, and a member of which no request is known has none.
+    member's absence is not a gap, and a member without known requests has none.
     """
     heard = {
         fact.member_id
@@ -95,12 +95,12 @@ def _type_in(fact: Fact) -> str | None:
 
 
 def _is_taken_at_once(fact: Fact) -> bool:
-    """Whether it is such an answer to a classic member as only a consumer group restarts its session for."""
+    """Whether only a consumer group restarts a classic member's session for this answer."""
     return fact.is_answer and fact.error_code == "NONE" and fact.at_ms == fact.received_at_ms
 
 
 def _restarted(fact: Fact, members: Iterable[str]) -> Iterable[str]:
-    """Whose sessions begin anew by a fact without a request of theirs, by the rule of the views."""
+    """Members whose sessions begin anew by a fact without their own request, by the rule of the views."""
     match fact.content:
         case JoinPhaseEnded(member_ids=member_ids):
             return member_ids

@@ -227,7 +227,7 @@ def following(e: Explanation) -> str | None:
 
 
 def _led_to(e: Explanation, rebalance: Rebalance) -> str:
-    """The generation by which `why` finds it, once it is over."""
+    """The generation by which `why` finds it, once it has ended."""
     return "" if rebalance.to_generation_id is None else f" ({e.kind.step} {rebalance.to_generation_id})"
 
 

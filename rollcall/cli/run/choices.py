@@ -138,7 +138,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = math.nan
     if math.isnan(seconds) or seconds < 0:
-        raise ConfigError(f"DEMO_SECONDS={text}: is not a number of seconds")
+        raise ConfigError("is not a number of seconds", "DEMO_SECONDS", text)
     return seconds
 
 

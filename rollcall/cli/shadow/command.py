@@ -212,7 +212,7 @@ def _printed_or_not(home: Home, asked: FollowedInputs) -> FollowedInputs:
     of_the_broker, of_groups = split_given(asked.given)
     if of_the_broker or (of_groups and not asked.cluster):
         what = "SET= of a broker" if asked.cluster else "SET="
-        raise UserError(f"LOG={asked.log}: is what a broker prints by itself; {what} is said of a request log.")
+        raise UserError(f"LOG={asked.log}: is what a broker prints on its own; {what} is said of a request log.")
     return replace(asked, is_printed=True)
 
 

@@ -32,9 +32,8 @@ def topic_config(source: str, conf: Path | None) -> JobConfig:
     try:
         servers = ",".join(servers_of(source))
     except ValueError:
-        raise ConfigError(
-            f"FROM={source}: is not of the form {SCHEME}host:port or {SCHEME}host:port,host:port"
-        ) from None
+        form = f"is not of the form {SCHEME}host:port or {SCHEME}host:port,host:port"
+        raise ConfigError(form, "FROM", source) from None
     return load_config(
         conf,
         {

@@ -6,7 +6,6 @@ Knows an answer's figures and how to show them; must not know how they are compu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from rich.box import SIMPLE_HEAD
@@ -15,6 +14,7 @@ from rich.table import Table
 
 from rollcall.answers.whatif.answer import WhatIfAnswer, assumptions, share_of, total
 from rollcall.answers.whatif.fidelity import Fidelity
+from rollcall.history.words import moment
 from rollcall.programs.terminal import add_row, say, text_of
 from rollcall.programs.typed import as_typed
 from rollcall.shown.tables import show_table
@@ -201,4 +201,4 @@ def _pair(values: Sequence[float]) -> str:
 
 
 def _time(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return moment(at_ms)[:19]

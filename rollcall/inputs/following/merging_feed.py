@@ -117,7 +117,8 @@ class MergingFeed:
                 self._take_decision(group_id, merging.decide(known_ms))
 
     def end(self, log_ms: int, topic_ms: int, whole_from_ms: Mapping[str, int]) -> list[str]:
-        """Decides all that was taken of a recording of both; returns the groups of which they have nothing in common.
+        """Decides all that was taken of a recording of both; returns the groups about which they have nothing in
+        common.
 
         log_ms, topic_ms: the last moment that each covers. whole_from_ms: by group id, from when on the topic has every
         record; missing: it has all.

@@ -54,7 +54,7 @@ def find_printed(home: Home) -> PrintedKept | None:
 
 
 class PrintedSource(LogSource):
-    """A broker's log of which the home holds this state. clock: seconds. is_beside: as in `LiveGroups`."""
+    """A broker's log whose state the home holds. clock: seconds. is_beside: as in `LiveGroups`."""
 
     folder, app_id = FOLDER, APP_ID
     not_known: tuple[str, ...] = (

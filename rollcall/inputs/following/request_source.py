@@ -86,7 +86,7 @@ def new_kept(log: str, zone: str, given: Mapping[str, str], seen: SettingsSeen) 
 
 
 class RequestSource(LogSource):
-    """A request log of which the home holds this state. requests: the home's table of them. say: for sentences to the
+    """A request log whose state the home holds. requests: the home's table of them. say: for sentences to the
     user. clock: seconds.
 
     Raises HomeError: the kept state cannot be read.

@@ -46,7 +46,7 @@ class TopicKept(msgspec.Struct):
     groups: Stored = msgspec.field(default_factory=Stored)
     """The groups' histories."""
     held: list[str] = []
-    """The groups of which facts are held back."""
+    """The groups with facts that are held back."""
     unfit: list[str] = []
     """Rows of what cannot be read, as texts, until they are in quarantine."""
 
@@ -57,7 +57,7 @@ def find_topic(home: Home) -> TopicKept | None:
 
 
 class TopicSource(Source[LogRecord, Places]):
-    """A topic of which the home holds this state. names: gives topic names by id. sessions: by group id, session
+    """A topic whose state the home holds. names: gives topic names by id. sessions: by group id, session
     timeouts of the newer protocol, ms. raw_max_bytes: how much of what cannot be read is kept. clock: seconds.
 
     Raises HomeError: the groups cannot be read.
@@ -87,7 +87,7 @@ class TopicSource(Source[LogRecord, Places]):
         self._quarantine, self._raw_max_bytes = quarantine, raw_max_bytes
         self._groups = GroupDocuments(home.path / FOLDER, kept.groups)
         self._held = dict.fromkeys(kept.held, clock())
-        """By group of which facts are held back, since when it has no new record."""
+        """For each group with facts that are held back, since when it has no new record."""
         self._due: list[EffectRow] = []
         self._unfit: list[str] = []
         self.unfit_rows = 0

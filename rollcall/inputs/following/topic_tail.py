@@ -1,4 +1,5 @@
-"""A growing topic: the records of all its partitions as they are written, and a place in each from which to go on.
+"""A growing topic: the records of all its partitions as they are written, and a position in each from which to
+continue.
 
 Aborted transactions never come, and an open one holds its partition up. Knows the consumer of confluent-kafka, which
 joins no group here. Must not know what a record says.

@@ -1,4 +1,4 @@
-"""The history of a cluster's groups from its `__consumer_offsets` topic alone.
+"""The history of a cluster's groups only from its `__consumer_offsets` topic.
 
     records/    a record's bytes, and the declared shape of each type
     dumps/      files that hold the topic's records, in the formats that Kafka's own tools write

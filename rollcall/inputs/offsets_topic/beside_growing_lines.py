@@ -24,7 +24,7 @@ from rollcall.schemas.effects import Effect, GroupRemoved, MemberJoined, MemberR
 from rollcall.schemas.shown_effects import ShownEffect
 
 IN_ORDER = frozenset(EffectName) - {EffectName.OFFSETS_COMMITTED}
-"""The facts of the topic that wait for lines. Those of lines are no facts of the history by themselves."""
+"""The facts of the topic that wait for lines. On their own, those of lines are not facts of the history."""
 LINES_KEPT_MS = 3_600_000
 """For how long lines are kept beside which a fact may come: no rebalance lasts longer."""
 _FOREVER_MS = 1 << 62
@@ -65,7 +65,7 @@ class MergingLines:
     def __init__(self, group: GroupBeside | None = None, topic_from_seq: int = 0) -> None:
         self.group = group or GroupBeside()
         self.completed: list[ShownEffect] = []
-        """By lines, the ends of rebalances of which the whole recording has none."""
+        """Ends of rebalances that lines show and the whole recording lacks."""
         self.recorded: list[Span] = []
         """As the recording ends, the generations before and after its rebalances."""
         self.printed: list[tuple[Effect | None, tuple[RebalanceEnded, ...]]] = []
@@ -177,7 +177,7 @@ class MergingLines:
     def _complete(
         self, lines: Sequence[ShownEffect], decided: Decided, coming: Sequence[Span] | None
     ) -> list[ShownEffect]:
-        """Ends recorded rebalances without a recorded end, if lines show that they are over.
+        """Ends recorded rebalances without a recorded end, if lines show that they ended.
 
         coming: see `_is_over`; None: the recording has ended.
         """
@@ -268,7 +268,7 @@ def _added(
 ) -> list[ShownEffect]:
     """The rebalances to generations, and after a moment all that leads to one of them or follows the last.
 
-    ended: what lines complete, of which only the last was under way then.
+    ended: what lines complete; only the last of them was under way then.
     """
     found: list[ShownEffect] = []
     begins, is_own = 0, False
@@ -306,7 +306,7 @@ def _ends_in(shown: Iterable[ShownEffect]) -> list[RebalanceEnded]:
 
 
 def _open(lines: Iterable[ShownEffect]) -> list[ShownEffect]:
-    """The last rebalance, if lines tell its beginning alone: an epoch's end is printed with the next one."""
+    """The last rebalance, if lines only show its beginning: an epoch's end is printed with the next one."""
     found: list[ShownEffect] = []
     for line, shown_by in lines:
         if isinstance(line, RebalanceStarted):

@@ -85,7 +85,7 @@ def enriched(
 def completed(running: RebalanceStarted, lines: Sequence[Effect]) -> RebalanceEnded | None:
     """The end of the rebalance that runs in the last recorded facts: by the lines, or unknown if they have a later one.
 
-    None: lines do not show that it is over.
+    None: lines do not show that it ended.
     """
     return _Beside(Before(), lines, ()).completed(running)
 
@@ -97,7 +97,7 @@ def leads_to(one: RebalanceStarted | RebalanceEnded) -> int:
 
 
 def unended(one: RebalanceStarted) -> RebalanceEnded:
-    """Return the end of a rebalance of which only the beginning is known."""
+    """Return the end of a rebalance if only its beginning is known."""
     return RebalanceEnded(
         at_ms=one.at_ms,
         from_generation_id=one.from_generation_id,
@@ -207,7 +207,7 @@ class _Beside:
             self._change(place, replace(fact, cause=cause), None if cause is fact.cause else began)
 
     def _take_rebalance(self, place: int, fact: RebalanceEnded) -> None:
-        """A generation was formed, or an epoch was over."""
+        """A generation was formed, or an epoch ended."""
         alike = self._near(fact)
         went_at_ms = fact.known_from_ms if fact.started_at_ms is None else fact.started_at_ms
         went = now = self._went_otherwise(fact, fact.at_ms if went_at_ms is None else went_at_ms)
@@ -315,9 +315,8 @@ class _Beside:
         return not any(known.at_ms <= at_ms <= until_ms for at_ms in self._gone.get(member_id, ()))
 
     def _near(self, fact: RebalanceStarted | RebalanceEnded) -> tuple[RebalanceEnded, ...]:
-        """The lines' rebalance from a recorded one's generation whose beginning, or else whose end, is nearest.
-
-        Several if they are as near. A coordinator that moves begins the same one again.
+        """The lines' rebalance from a recorded one's generation whose beginning, or without one whose end, is nearest.
+        Several if they are equally near. A coordinator that moves begins the same one again.
         """
         began_ms = fact.at_ms if isinstance(fact, RebalanceStarted) else fact.started_at_ms
         at_ms = fact.at_ms if began_ms is None else began_ms

@@ -31,9 +31,9 @@ def seen_in(facts: Iterable[Fact], seen: Iterable[Seen] = ()) -> list[Seen]:
 
 
 def _generation_at(fact: Fact, gaps: Container[int | None]) -> Seen | None:
-    """The generation that a fact proves. gaps: the beginnings of rebalances of which the recording lacks a part.
+    """The generation that a fact proves. gaps: the beginnings of rebalances that the recording has only in part.
 
-    A member of the newer protocol shows its own epoch alone. When a rebalance is superseded, the next one begins.
+    A member of the newer protocol shows only its own epoch. When a rebalance is superseded, the next one begins.
     """
     match fact.content:
         case GroupFound() as found:

@@ -1,6 +1,6 @@
 """What it proves that a line is not there: something only where the log could have held it.
 
-A logger that prints warnings alone has no line of a join, whatever its client did. So each line of a client keeps the
+A logger that prints only warnings has no line of a join, whatever its client did. So each line of a client keeps the
 lowest level that its log has shown by then, or shows soon after, and whoever infers from an absence asks here. A
 library that has no words for a kind of line never shows it. Knows at which levels dialects print. Must not know what a
 line means.

@@ -11,7 +11,7 @@ ILLEGAL_GENERATION = "ILLEGAL_GENERATION"
 CONFIG_MISMATCH = "CONFIG_MISMATCH"
 """A leader of Connect's workers hands it out instead of an assignment."""
 COMMIT_FAILED = "CommitFailedException"
-"""No answer of a coordinator: clients of Java and Python raise it when they are no member."""
+"""Not a coordinator's answer: clients of Java and Python raise it when they are not members."""
 _OF_PYTHON = "CommitFailedError"
 """The same as Python's clients call it."""
 _WORDED: dict[str, tuple[str, ...]] = {
@@ -71,7 +71,7 @@ def error_name(text: str) -> str:
 
 
 def error_said(text: str) -> str:
-    """Return an error as a sentence has it: its name, with its words where they say more; else its first sentence."""
+    """Return an error as a sentence has it: its name, with its words where they say more; or its first sentence."""
     name = _OF_PYTHON if _OF_PYTHON in text else error_name(text)
     words = text.partition(". ")[0].rstrip(". ")
     if not name:

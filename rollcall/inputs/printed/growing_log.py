@@ -1,8 +1,8 @@
 """A log that grows: its lines as facts, each once, as soon as a line is whole and believed.
 
-An entry may go on in the next line, and what a client forged shows only when the line that it broke is closed. So the
-last entry waits for the next one, and an entry that is not closed waits for its end. Knows the lines that wait. Must
-not know what a fact means.
+An entry may continue in the next line, and what a client forged shows only when the line that it broke is closed. So
+the last entry waits for the next one, and an entry that is not closed waits for its end. Knows the lines that wait.
+Must not know what a fact means.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class GrowingLog:
         return fact
 
     def _last_beginning(self) -> int:
-        """Where the last entry begins, which may go on. Where no line has a time, each begins one that can."""
+        """Where the last entry begins, which may continue. Where no line has a time, each begins one that can."""
         oldest = max(0, len(self.unread) - WAIT_AT_MOST)
         without_time = oldest
         for place in range(len(self.unread) - 1, oldest - 1, -1):

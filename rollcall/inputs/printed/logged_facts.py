@@ -1,6 +1,6 @@
 """What one printed line says about a group: its kind, and what it names.
 
-A fact is what the line states, not what follows from it. Knows the shape alone; knows no library's wording.
+A fact is what the line states, not what follows from it. Knows only the shape; knows no library's wording.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class FactKind(StrEnum):
     MEMBER_FENCED = auto()
     """member_id lost against other_member_id."""
     MEMBERS_NOT_BACK = auto()
-    """member_ids had not rejoined when the rebalance timeout was over, and were removed."""
+    """member_ids had not rejoined when the rebalance timeout passed, and were removed."""
     LEADER_NOT_BACK = auto()
     NOBODY_BACK = auto()
     # A coordinator and its groups.
@@ -281,7 +281,7 @@ def says_that_it_is_no_member(fact: LoggedFact) -> bool:
 
 
 def in_a_rebalance(fact: LoggedFact) -> bool:
-    """Whether the coordinator's last answer was that a rebalance goes on."""
+    """Whether the coordinator's last answer was that a rebalance is in progress."""
     return "rebalance in progress" in fact.error
 
 

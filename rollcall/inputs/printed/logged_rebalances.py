@@ -105,7 +105,7 @@ class LoggedRebalance:
     """The new generation or epoch."""
     began_at_ms: int | None = None
     joined_at_ms: int | None = None
-    """When the join phase ended; of an epoch that members alone show, when the first of them is seen in it."""
+    """When the join phase ended; for an epoch that only members show, when the first of them is seen in it."""
     ended_at_ms: int | None = None
     clock: Clock = Clock.NONE
     is_whole_seconds: bool = False
@@ -166,7 +166,7 @@ class LoggedRebalance:
 
 
 def rebalance_of(fact: LoggedFact) -> LoggedRebalance:
-    """A rebalance of the fact's group, with times as its line has them, of which nothing else is known yet."""
+    """A rebalance of the fact's group, with times as its line has them, and without anything else that is known yet."""
     return LoggedRebalance(fact.group_id, clock=fact.clock, is_whole_seconds=fact.is_whole_seconds)
 
 
@@ -210,7 +210,7 @@ def suggested(
 
 
 class WalkedLines(Protocol):
-    """A group's lines, each of which was taken once."""
+    """A group's lines, each taken once."""
 
     def effects(self, rests_on: Set[int], *, goes_on: bool) -> list[ShownEffect]:
         """Return their effects, in order. rests_on: the ids of the lines and rebalances that are believed."""

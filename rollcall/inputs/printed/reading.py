@@ -45,11 +45,12 @@ SEVERAL = 3
 _MARKS = re2.compile("|".join(sorted({re2.escape(mark) for dialect in DIALECTS for mark in dialect.marks})))
 _OPENED = [dialect for dialect in DIALECTS if dialect.opening]
 _MOST_FREQUENT = "roup"
-"""A mark of brokers: to look for it alone first is much quicker."""
+"""A mark of brokers: to look only for it first is much quicker."""
 BESIDE = 32
 """Lines before and after one that matters, which may belong to it: a heading, a rest, a line broken in parts."""
 LARGE_BYTES = 256 << 20
-"""Of a larger file the rest is skipped if none of the first LINES_TRIED is understood: it would take minutes."""
+"""The rest of a larger file is skipped if it has no understood line among the first LINES_TRIED: it would take minutes.
+"""
 LINES_TRIED = 50_000
 """Lines with a mark of some dialect."""
 NOT_READ_WHOLE = (
@@ -103,7 +104,7 @@ def read_files(files: Sequence[str], zone: tzinfo | None = None, request_logs: C
 
 
 def _read_file(file: str) -> FileRead:
-    """A file; of a large one only the first lines that may matter, if none of them is understood."""
+    """A file; for a large one only the first lines that may matter, if no line of these is understood."""
     if path_of(file).stat().st_size <= LARGE_BYTES:
         return _read(file, open_blocks(file))
     breaks_off: list[bool] = []

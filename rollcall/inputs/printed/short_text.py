@@ -1,6 +1,6 @@
 """How long a sentence may be that people read: long ids are cut in the middle, long lists at their end.
 
-Knows lengths alone. JSON has ids whole.
+Knows only lengths. JSON has ids whole.
 """
 
 from __future__ import annotations

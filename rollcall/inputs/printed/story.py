@@ -244,7 +244,7 @@ def _only_clients(facts: Iterable[LoggedFact]) -> dict[tuple[str, str, str], str
 
 
 def _apart(facts: list[LoggedFact]) -> list[list[LoggedFact]]:
-    """One client's lines as they are. Of several clients, each one's lines that name its member, and no others.
+    """One client's lines as they are. With several clients, only each one's lines that name its member.
 
     A member id that a client has lost never returns: if ids take turns, several clients printed the lines.
     """

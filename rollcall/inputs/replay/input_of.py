@@ -27,7 +27,7 @@ def input_of(paths: Sequence[Path], given: Mapping[str, str], zone: ZoneInfo) ->
     """The input in some paths, each file by its own kind. given: settings of the broker and of groups that are known.
 
     A file of an unknown kind goes with printed logs, since an application's client may print nothing, or with request
-    logs, else with the dump.
+    logs. Beside a dump it is ignored.
 
     Raises InputError: a path is not there, two have dumps, or a setting that nothing in them uses; NotUnderstood: all
     are of an unknown kind; UserError, DumpError, ConfigError.
@@ -42,7 +42,8 @@ def input_of(paths: Sequence[Path], given: Mapping[str, str], zone: ZoneInfo) ->
     )
     if not (logs or dumps or printed):
         raise not_understood(paths, are_empty=not about_bytes_of(map(path_of, unknown)))
-    (printed or logs or dumps).extend(unknown)
+    if printed or logs:
+        (printed or logs).extend(unknown)
     with_dumps = [path for path in paths if any(path in (place, *place.parents) for place in map(Path, dumps))]
     if len(with_dumps) > 1:
         raise InputError(
@@ -53,7 +54,7 @@ def input_of(paths: Sequence[Path], given: Mapping[str, str], zone: ZoneInfo) ->
         raise InputError(f"SET={next(iter(given))}: is said of a request log or a dump, and {printed[0]} is neither.")
     topic = TopicInput([*map(path_of, dumps)], given) if dumps else None
     log = LogInput(in_order(_labels(logs, paths), zone), given, zone, printed) if logs else None
-    return Input(log, topic, PrintedInput(printed, zone) if printed else None)
+    return Input(log, topic, PrintedInput(printed, zone) if printed else None, unknown)
 
 
 def _labels(logs: Sequence[str], paths: Sequence[Path]) -> dict[Path, str]:

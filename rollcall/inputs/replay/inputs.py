@@ -118,9 +118,14 @@ class Input:
     """What is replayed: a log, a dump, what is printed, or several of these of one cluster, put together by groups."""
 
     def __init__(
-        self, log: LogInput | None = None, topic: TopicInput | None = None, printed: PrintedInput | None = None
+        self,
+        log: LogInput | None = None,
+        topic: TopicInput | None = None,
+        printed: PrintedInput | None = None,
+        unknown: Sequence[str] = (),
     ) -> None:
-        self.log, self.topic, self.printed = log, topic, printed
+        """unknown: files of no known kind."""
+        self.log, self.topic, self.printed, self._unknown = log, topic, printed, unknown
         self.size_bytes = sum(one.size_bytes for one in (log, topic, printed) if one is not None)
         self.merged = BothMerged()
 
@@ -130,6 +135,11 @@ class Input:
         is_log = self.log is not None and self.log.replayed.tally.is_of_requests
         is_topic = self.topic is not None and self.topic.found.records > 0
         return is_log or is_topic or (self.printed is not None and self.printed.is_understood)
+
+    @property
+    def ignored(self) -> Sequence[str]:
+        """The files in which nothing is understood. Known after the last file of `files`."""
+        return self._unknown if self.printed is None else self.printed.ignored
 
     def files(self, work: Work) -> Iterator[list[Path]]:
         """Reads all and works on the groups; yields files of rows. The counts are complete after the last one."""

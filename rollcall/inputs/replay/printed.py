@@ -1,4 +1,4 @@
-"""What brokers and clients print by themselves, as an input of a replay: server.log and the logs of applications.
+"""What brokers and clients print on their own, as an input of a replay: server.log and the logs of applications.
 
 Knows how groups of lines become rows, alone and beside what is recorded. Must not know a line's text, nor by which rule
 facts are put together (`rollcall.inputs.believed_lines`).
@@ -16,6 +16,7 @@ from rich.console import Console
 from rollcall.history.words import count, some
 from rollcall.inputs.believed_lines import beside
 from rollcall.inputs.merged_facts import MAY_CHANGE, GroupRecorded
+from rollcall.inputs.not_understood import is_understood
 from rollcall.inputs.printed.groups.group_effects import shown_effects_of
 from rollcall.inputs.printed.lines.files import path_of
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup
@@ -53,7 +54,12 @@ class PrintedInput:
     @property
     def is_understood(self) -> bool:
         """Whether any line is understood, once all are read."""
-        return any(read.titles for read in self._reads)
+        return any(map(is_understood, self._reads))
+
+    @property
+    def ignored(self) -> list[str]:
+        """The files in which nothing is understood, once all are read."""
+        return [read.file for read in self._reads if not is_understood(read)]
 
     def read(self, folder: Path) -> frozenset[str]:
         """Reads the files; returns the groups that their lines tell of. folder: for files of rows."""
@@ -98,7 +104,7 @@ class PrintedInput:
         return self._out.files
 
     def tell(self, console: Console) -> None:
-        """Prints what the files are, and of which groups nothing is in the home."""
+        """Prints what the files are, and which groups are not in the home."""
         say(console, f"{count(len(self._reads), 'file')} read in {self._seconds:.1f} s")
         for read in self._reads:
             kinds = some(read.titles) or "not understood"
@@ -116,7 +122,7 @@ class PrintedInput:
 
     def tell_beside(self, console: Console) -> None:
         """Prints which groups and generations are by lines, beside what is recorded."""
-        say(console, f"  groups by these lines alone: {some(sorted(self._alone)) or 'none'}")
+        say(console, f"  groups only in these lines: {some(sorted(self._alone)) or 'none'}")
         if self._on_by_lines:
             say(console, f"  groups with rebalances that only these lines have: {some(sorted(self._on_by_lines))}")
         if not self._groups_in_both:

@@ -63,7 +63,7 @@ class SettingsSeen:
     refused: set[int] = field(default_factory=set)
     """Session timeouts that were refused, ms."""
     kafka_version: KafkaVersion | None = None
-    """By a line of API_VERSIONS, else by the first answer that only one version gives, else by what is beside it."""
+    """By a line of API_VERSIONS, or by the first answer that only one version gives, or by what is beside it."""
 
     def note(self, entry: LoggedRequest) -> None:
         request, recorded = entry.request, entry.recorded

@@ -12,7 +12,7 @@ from rollcall.programs.errors import ConfigError
 
 PREFIX = "groups."
 GroupConfigs = dict[str, dict[str, str]]
-"""By group id, what is set for it alone, by Kafka's keys."""
+"""By group id, what is set only for it, by Kafka's keys."""
 
 
 def sessions_given(given: Mapping[str, str]) -> dict[str, int]:
@@ -36,9 +36,9 @@ def split_given(given: Mapping[str, str]) -> tuple[dict[str, str], GroupConfigs]
         key = next((each for each in GROUP_KEYS if rest.endswith(f".{each}") and rest != f".{each}"), "")
         if not key:
             example = f"{PREFIX}orders.{SESSION_TIMEOUT}"
-            raise ConfigError(f"{name}={value}: is not of the form groups.GROUP.KEY, as {example}")
+            raise ConfigError(f"is not of the form groups.GROUP.KEY, as {example}", name, value)
         try:
             of_groups.setdefault(rest.removesuffix(f".{key}"), {})[key] = value_of(key, value)
         except UnfitConfig as unfit:
-            raise ConfigError(f"{name}={value}: {unfit}") from None
+            raise ConfigError(str(unfit), name, value) from None
     return broker, of_groups

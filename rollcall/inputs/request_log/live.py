@@ -2,7 +2,7 @@
 
 Lines go in as they are read. The requests of each group come out in its order, those of different groups in any order.
 The requests of a group at rest come out within a second, or as soon as a heartbeat shows its rest (see `rest_proofs`).
-From the first sign of a rebalance the lines of its group are held until the rebalance is over, or its timeout has
+From the first sign of a rebalance the lines of its group are held until the rebalance has ended, or its timeout has
 passed. What changes a group waits a few seconds more, for what is inferred from later lines.
 
 Time is the log's: no session ends while a log has no new lines. now_ms is the log's last timestamp, plus the time
@@ -62,7 +62,7 @@ class Held:
     entries: list[LoggedRequest] = field(default_factory=list)
     """Requests that are read and not taken, in order of time."""
     changes: int = 0
-    """Grows whenever its requests change; what else changes it is a call of its listener."""
+    """Grows whenever its requests change; all other changes are calls of its listener."""
 
 
 class LiveImport:

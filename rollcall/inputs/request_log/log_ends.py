@@ -71,11 +71,11 @@ class LagNews:
         return rows
 
     def stood(self) -> LagRows:
-        """The last moments of all unchanged partitions, for a log that goes on."""
+        """The last moments of all unchanged partitions, for a log that continues."""
         return LagRows(self._ends.rest(), self._fetches.rest())
 
     def rest(self) -> LagRows:
-        """The last rows, once the log is over."""
+        """The last rows, once the log has ended."""
         self._ids.infer()
         for topic_id in list(self._unnamed):
             self._release(topic_id)

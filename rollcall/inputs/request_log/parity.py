@@ -129,7 +129,7 @@ def _content(request: GroupRequest, response: Response) -> Content:
             content.pop("error_message", None)
         case DescribeConfigsRequest():
             assert isinstance(response, DescribeConfigsResponse)
-            # What is set for the group alone: the broker's own settings are not the group's, nor is their wording.
+            # What is set only for the group: the broker's own settings are not the group's, nor is their wording.
             content = {
                 c.name: c.value for c in response.results[0].configs if c.config_source == ConfigSource.GROUP_CONFIG
             }

@@ -53,7 +53,7 @@ class Recorded(msgspec.Struct, eq=False, gc=False):
 
     @property
     def response(self) -> Response:
-        """The answer as a message, for this group alone."""
+        """The answer as a message, only for this group."""
         if self._response is None:
             response = self.message.response(self.wire)
             if self.group_id is not None:

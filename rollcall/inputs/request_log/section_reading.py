@@ -70,7 +70,7 @@ class SectionReading:
 
 
 def _line_of(entry: LoggedRequest) -> str:
-    """The line of a request, of which it may be one of several."""
+    """A line of a request, which may have several."""
     return entry.request.request_id.rpartition(":")[2].partition("/")[0]
 
 

@@ -34,7 +34,7 @@ _CONNECTION_MATTERS_MS = 60_000
 
 
 class SnapshotError(ValueError):
-    """Bytes that are no snapshot, or one of another version; the text says which."""
+    """Bytes that are not a snapshot, or one of another version; the text says which."""
 
 
 class _KeptEntry(msgspec.Struct, array_like=True):

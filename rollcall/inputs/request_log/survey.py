@@ -73,7 +73,8 @@ class Survey:
         return {key: value for key, value in self.seen.shown().items() if key not in given}
 
     def settings(self, given: Mapping[str, str]) -> dict[str, str]:
-        """Returns the broker's settings, as a user gives them, else as the log shows them, and notes those of groups.
+        """Returns the broker's settings, as a user gives them, otherwise as the log shows them, and notes those of
+        groups.
 
         Raises ConfigError.
         """

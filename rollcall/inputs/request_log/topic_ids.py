@@ -2,8 +2,8 @@
 
 A client fetches the topics that it subscribes to, so an id is one of the names that all clients which fetch it
 subscribe to or commit. A name that another id has is left out, unless none is left then. If several names are left, the
-one whose committed offsets the fetches begin at is used; else the id is the name. A client is its client id and its
-address, since a Fetch names neither group nor member.
+one whose committed offsets the fetches begin at is used; otherwise the id is the name. A client is its client id and
+its address, since a Fetch names neither group nor member.
 
 Knows names, ids and offsets; knows no group.
 """

@@ -117,14 +117,14 @@ class TopicMetadata:
                 self.note(name, shown)
 
     def at(self, name: str, at_ms: float) -> Shown | None:
-        """A topic as it was last shown by this time, else as it was shown first; None if no line shows it."""
+        """A topic as it was last shown by this time, or as it was shown first; None if no line shows it."""
         known = self.shown.get(name)
         if known is None:
             return None
         return known[max(bisect_right(known, at_ms, key=lambda shown: shown.at_ms) - 1, 0)]
 
     def after(self, name: str, at_ms: float) -> Shown | None:
-        """A topic as it is shown next after this time, else as it was last shown; None if no line shows it."""
+        """A topic as it is shown next after this time, or as it was last shown; None if no line shows it."""
         known = self.shown.get(name)
         if known is None:
             return None

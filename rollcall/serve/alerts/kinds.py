@@ -11,8 +11,7 @@ from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from rollcall.answers.views.view import Detector, Severity, View
-from rollcall.answers.why.cost import ms_of
-from rollcall.history.words import duration, filled
+from rollcall.history.words import duration, filled, ms_of
 from rollcall.serve.alerts.alarm import id_of
 from rollcall.serve.alerts.kind_names import JOB_BEHIND, KINDS, LEFT_OUT
 from rollcall.serve.alerts.settings import AlertSettings

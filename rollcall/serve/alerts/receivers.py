@@ -87,7 +87,7 @@ def receivers_of(settings: AlertSettings) -> list[Receiver]:
     secret_hook = address_of("webhook", settings.webhook_file)
     if settings.webhook and secret_hook:
         source = variable_of("webhook") if settings.webhook_file is None else f"{PREFIX}webhook.file"
-        raise ConfigError(f"{PREFIX}webhook: set either this or {source}")
+        raise ConfigError(f"set either this or {source}", f"{PREFIX}webhook")
     if hook := settings.webhook or secret_hook:
         secret = secret_of("webhook.secret", settings.webhook_secret_file)
         add("webhook", hook, webhook, settings.webhook_severity, (*parts_of(hook), secret), secret)

@@ -34,13 +34,13 @@ def secret_of(name: str, path: Path | None) -> str:
         return from_variable
     setting = f"{PREFIX}{name}.file"
     if from_variable:
-        raise ConfigError(f"{setting}: set either this or {variable} in the environment")
+        raise ConfigError(f"set either this or {variable} in the environment", setting)
     try:
         found, mode = path.read_text().strip(), path.stat().st_mode
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{setting}={path}: cannot be read: {getattr(error, 'strerror', '') or error}") from None
+        raise ConfigError(f"cannot be read: {getattr(error, 'strerror', '') or error}", setting, path) from None
     if not found:
-        raise ConfigError(f"{setting}={path}: is empty")
+        raise ConfigError("is empty", setting, path)
     if mode & _OTHERS:
         tell(f"{setting}={path}: other users have access (mode {stat.S_IMODE(mode):o}); chmod 600", is_error=True)
     return found

@@ -108,11 +108,10 @@ class AlertSettings:
 
             for kind in self.kinds:
                 if kind not in KINDS:
-                    raise ConfigError(f"{PREFIX}kinds={kind}: is not a trouble; there are {', '.join(KINDS)}")
+                    raise ConfigError(f"is not a trouble; there are {', '.join(KINDS)}", f"{PREFIX}kinds", kind)
         for name in ("webhook", "alertmanager", "pagerduty_address", "page"):
             address = getattr(self, name)
             if address and not address.startswith(("http://", "https://")):
                 # The address may hold a secret.
-                raise ConfigError(
-                    f"{PREFIX}{name.replace('_', '.')}: is not an address that begins with http:// or https://"
-                )
+                why = "is not an address that begins with http:// or https://"
+                raise ConfigError(why, f"{PREFIX}{name.replace('_', '.')}")

@@ -57,8 +57,9 @@ def command(home: str, conf: Path | None, given: tuple[str, ...], listen: str, a
     address = parse_address("LISTEN", listen or DEFAULT_PLACE)
     if not address.is_loopback and not allow_others:
         raise ConfigError(
-            f"--listen={address}: others reach it and nobody has to authenticate: give --allow-others, or an address "
-            "of this machine alone"
+            "others reach it and nobody has to authenticate: give --allow-others, or an address of this machine only",
+            "--listen",
+            address,
         )
     refuse_unusable(address, "--listen", "the exporter")
     ended = Event()

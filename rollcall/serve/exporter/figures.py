@@ -160,7 +160,7 @@ class Figures:
 
     def _troubles(self, now_ms: int) -> Metric:
         samples = self._summed(counts_now(self._history, now_ms), "n", "kind")
-        means = f"Troubles that go on or were over within {TROUBLE_MS // 1000} s, by the view that tells of them"
+        means = f"Troubles that are ongoing, or ended within {TROUBLE_MS // 1000} s, by the view that lists them"
         return _gauge("rollcall_troubles", means, ("group", "kind"), samples)
 
     # ------------------------------------------------------------ since the history began

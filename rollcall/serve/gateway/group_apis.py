@@ -74,7 +74,7 @@ from rollcall.serve.gateway.wire.codec import Codec, WireError
 from rollcall.serve.gateway.wire.shaping import values_of
 
 GROUP_KEY_TYPE = 0
-NOT_A_GROUP = "Only groups have configs here; ask for them alone"
+NOT_A_GROUP = "Only groups have configs here; ask only for them"
 TWICE = "Each resource must appear at most once."
 NO_OPERATIONS = -(1 << 31)
 _LENGTH_BYTES = 3

@@ -197,39 +197,42 @@ class Settings(ListenerSecurity, MetricsHosts, RequestLimits):
 
     def __post_init__(self) -> None:
         if self.sasl_mechanisms == ():
-            raise ConfigError(f"{PREFIX}sasl.mechanisms=: names none of {', '.join(MECHANISMS)}")
+            raise ConfigError(f"names none of {', '.join(MECHANISMS)}", f"{PREFIX}sasl.mechanisms", "")
         if self.ssl_certificate is None and (self.ssl_key or self.ssl_client_ca):
             given = "ssl.key" if self.ssl_key else "ssl.client.ca"
-            raise ConfigError(f"{PREFIX}{given}: needs {PREFIX}ssl.certificate")
+            raise ConfigError(f"needs {PREFIX}ssl.certificate", f"{PREFIX}{given}")
         if self.upstream is not None and self.topics:
-            raise ConfigError("topics: the upstream has the topics; only without gateway.upstream")
+            raise ConfigError("the upstream has the topics; only without gateway.upstream", "topics")
         self._check_upstream()
         has_authentication = self.users is not None or self.ssl_client_ca is not None
         if not (self.listen.is_loopback or has_authentication or self.allow_anonymous):
             raise ConfigError(
-                f"{PREFIX}listen={self.listen}: others reach it and nobody has to authenticate: give {PREFIX}users or "
-                f"{PREFIX}ssl.client.ca, or {PREFIX}allow.anonymous.beyond.loopback=true"
+                f"others reach it and nobody has to authenticate: give {PREFIX}users or {PREFIX}ssl.client.ca, or "
+                f"{PREFIX}allow.anonymous.beyond.loopback=true",
+                f"{PREFIX}listen",
+                self.listen,
             )
         if self.metrics_listen is not None and not (self.metrics_listen.is_loopback or self.allow_metrics):
             raise ConfigError(
-                f"{PREFIX}metrics.listen={self.metrics_listen}: others reach it and nobody has to authenticate: give "
-                f"{PREFIX}allow.metrics.beyond.loopback=true, or an address of this machine alone"
+                "others reach it and nobody has to authenticate: give "
+                f"{PREFIX}allow.metrics.beyond.loopback=true, or an address of this machine only",
+                f"{PREFIX}metrics.listen",
+                self.metrics_listen,
             )
 
     def _check_upstream(self) -> None:
         protocol = self.upstream_security_protocol
         if protocol != "PLAINTEXT" and self.upstream is None:
-            raise ConfigError(f"{PREFIX}upstream.security.protocol={protocol}: needs {PREFIX}upstream")
+            raise ConfigError(f"needs {PREFIX}upstream", f"{PREFIX}upstream.security.protocol", protocol)
         for name, needs in _NEEDED_BY.items():
             if getattr(self, name) and needs not in protocol:
-                raise ConfigError(f"{KEYS[name].name}: needs {PREFIX}upstream.security.protocol to be one with {needs}")
+                needed = f"needs {PREFIX}upstream.security.protocol to be one with {needs}"
+                raise ConfigError(needed, KEYS[name].name)
         if self.upstream_ssl_key and self.upstream_ssl_certificate is None:
-            raise ConfigError(f"{PREFIX}upstream.ssl.key: needs {PREFIX}upstream.ssl.certificate")
+            raise ConfigError(f"needs {PREFIX}upstream.ssl.certificate", f"{PREFIX}upstream.ssl.key")
         if "SASL" in protocol and not (self.upstream_sasl_username and self.upstream_sasl_password_file):
-            raise ConfigError(
-                f"{PREFIX}upstream.security.protocol={protocol}: needs {PREFIX}upstream.sasl.username and "
-                f"{PREFIX}upstream.sasl.password.file"
-            )
+            needed = f"needs {PREFIX}upstream.sasl.username and {PREFIX}upstream.sasl.password.file"
+            raise ConfigError(needed, f"{PREFIX}upstream.security.protocol", protocol)
 
     @property
     def offered_mechanisms(self) -> tuple[Mechanism, ...]:
@@ -250,7 +253,7 @@ class Settings(ListenerSecurity, MetricsHosts, RequestLimits):
         """Settings from keys and texts; skips keys of other programs. Raises ConfigError: see the class."""
         for key in pairs:
             if key in _RENAMED:
-                raise ConfigError(f"{key}: is called {_RENAMED[key]} now")
+                raise ConfigError(f"is called {_RENAMED[key]} now", key)
             if key.startswith(PREFIX) and key not in NAMES:
                 raise unknown_key(key, NAMES, prefixes=(PREFIX,))
         return from_texts(cls, {key: text for key, text in pairs.items() if key in NAMES})

@@ -53,4 +53,4 @@ def parse_address(key: str, text: str) -> Address:
     try:
         return Address.from_text(text)
     except ValueError as unfit:
-        raise ConfigError(f"{key}={text}: {unfit}") from None
+        raise ConfigError(str(unfit), key, text) from None

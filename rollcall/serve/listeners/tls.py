@@ -46,7 +46,7 @@ def naming_setting(key: str, path: Path | None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ConfigError(f"{key}={path}: {error.strerror or error}") from None
+        raise ConfigError(str(error.strerror or error), key, path) from None
 
 
 def principal_of(certificate: dict[str, Any] | None) -> str | None:

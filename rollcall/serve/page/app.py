@@ -25,11 +25,11 @@ from starlette.templating import Jinja2Templates
 from rollcall.answers.pictures.period import NothingToShow
 from rollcall.answers.pictures.svg import svg_of
 from rollcall.answers.views.catalog import DETECTORS, VIEWS
-from rollcall.answers.why.cost import ms_of
 from rollcall.answers.why.explanation import Explanation
 from rollcall.answers.why.sections import account_of
+from rollcall.history.known_span import outside
 from rollcall.history.rebalances import Span
-from rollcall.history.words import at_most, count, moment
+from rollcall.history.words import at_most, count, moment, ms_of
 from rollcall.schemas.causes import name_of, row_of
 from rollcall.serve.page import details, drawings, lists, queries, shown
 from rollcall.serve.page.answers import Events, drawn, in_pieces, while_there
@@ -315,12 +315,10 @@ class Pages:
 
     def _outside(self, until_ms: int | None) -> str:
         """Return where a chosen moment is if it is outside the history; empty: within it."""
-        span_ms = None if until_ms is None else self.history.span_ms()
-        if until_ms is None or span_ms is None or span_ms[0] <= until_ms <= span_ms[1]:
+        facts_ms = None if until_ms is None else self.history.span_ms()
+        if until_ms is None or facts_ms is None or facts_ms[0] <= until_ms <= facts_ms[1]:
             return ""
-        if until_ms < span_ms[0]:
-            return f"before this history, which begins at {moment(span_ms[0])} UTC"
-        return "" if self.watch.liveness.is_live else f"after this history, which ends at {moment(span_ms[1])} UTC"
+        return outside(until_ms, self.history.known_span(), is_written=self.watch.liveness.is_live)
 
     def _written(self, request: Request, template: str, status: int, **shown: Any) -> Response:
         given = {

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from rollcall.answers.views.records_lost import lost_in_all, with_all_lost
-from rollcall.answers.why.cost import literal, ms_of
+from rollcall.answers.why.cost import literal
 from rollcall.answers.why.explanation import Explanation, explain, with_cost
 from rollcall.history.kinds import CLASSIC, GroupKind, kind_of
 from rollcall.history.rebalances import NoSuchRebalance, Span
-from rollcall.history.words import amount, count, duration
+from rollcall.history.words import amount, count, duration, ms_of
 from rollcall.serve.page.history import History
 from rollcall.tables.duck_database import quoted
 

@@ -60,7 +60,7 @@ def _inserted(
         cursor.execute("ROLLBACK")
         raise
     for group_id, seq in broken:
-        left_out(EFFECTS_FOLDER, row_named(group_id, seq), "its detail is no JSON")
+        left_out(EFFECTS_FOLDER, row_named(group_id, seq), "its detail is not JSON")
     return (inserted[0] if inserted else 0), found
 
 

@@ -19,9 +19,11 @@ from rollcall.answers.sql.engine import macros_and_view, made_of, of_table, rows
 from rollcall.answers.views.catalog import names_in, with_foundations
 from rollcall.answers.views.lag import TREND_MS
 from rollcall.answers.views.tables import TABLE_VIEWS
-from rollcall.answers.why.cost import Asked, ms_of
+from rollcall.answers.why.cost import Asked
 from rollcall.answers.why.past import Read
 from rollcall.history.facts import COLUMNS
+from rollcall.history.known_span import KNOWN_SPAN, KnownSpan
+from rollcall.history.words import ms_of
 from rollcall.schemas.tables import EFFECTS_FOLDER, LOG_ENDS_FOLDER
 from rollcall.serve.page.effect_files import EFFECTS, appended, columns, insert
 from rollcall.serve.page.kept_lists import ALL_LISTS, QUIET, ROWS_KEPT, ReadyLists, kept_lists
@@ -277,6 +279,12 @@ class History:
         with self._cursor() as cursor:
             first, last = cursor.execute(sql).fetchone() or (None, None)
         return None if first is None else (first, last)
+
+    def known_span(self) -> KnownSpan:
+        """When the history begins and ends, by facts and by the ends of logs."""
+        with self._cursor() as cursor:
+            make_views(cursor, self.home, ["log_ends"])
+            return KnownSpan(*cursor.execute(KNOWN_SPAN).fetchone() or (None, None, None))
 
     def _past(self, until_ms: int) -> str:
         """The schema that holds the lists as they were at a moment, made if it is not kept."""

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from rollcall.answers.views.catalog import DETECTORS
 from rollcall.answers.views.view import Detector, View, rank
-from rollcall.answers.why.cost import literal, ms_of
+from rollcall.answers.why.cost import literal
 from rollcall.answers.why.sections import Named
 from rollcall.history.rebalances import Span
-from rollcall.history.words import HOUR_MS, MINUTE_MS, count, filled, moment
+from rollcall.history.words import HOUR_MS, MINUTE_MS, count, filled, moment, ms_of
 from rollcall.serve.page.history import RAW, History
 from rollcall.tables.duck_database import quoted
 

@@ -30,9 +30,8 @@ class PageSettings(ListenerSecurity):
         if self.listen.is_loopback:
             return
         if self.users is None or self.ssl_certificate is None:
-            raise ConfigError(
-                f"PAGE={self.listen}: others reach it, so it needs gateway.users and gateway.ssl.certificate in CONF=."
-            )
+            needs = "others reach it, so it needs gateway.users and gateway.ssl.certificate in CONF=."
+            raise ConfigError(needs, "PAGE", self.listen)
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -13,9 +13,8 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 
-from rollcall.answers.why.cost import ms_of
 from rollcall.answers.why.sections import At, Cell, Named
-from rollcall.history.words import duration, moment
+from rollcall.history.words import duration, moment, ms_of
 from rollcall.programs.visible import visible
 from rollcall.schemas.causes import name_of
 
@@ -53,7 +52,7 @@ def time_of(at: datetime | int | None) -> Markup | str:
     """Return a moment in UTC; a script shows the local time on hover."""
     if at is None:
         return ""
-    text = moment(at if isinstance(at, int) else ms_of(at))
+    text = moment(at)
     return Markup('<time datetime="{}Z">{}</time>').format(text.replace(" ", "T"), text)
 
 

@@ -1,5 +1,6 @@
 """Which input each era of a group is taken from: the log, if it saw the group from its creation or from a generation
-that both name; else the topic. Knows eras, and what is remembered of earlier ones. Must not know how facts are used.
+that both name; otherwise the topic. Knows eras, and what is remembered of earlier ones. Must not know how facts are
+used.
 """
 
 from __future__ import annotations
@@ -198,7 +199,7 @@ class Choice:
         )
 
     def _is_behind(self, era: Era) -> bool:
-        """Whether just after the topic's end the log shows a generation that is over by the topic."""
+        """Whether just after the topic's end the log shows a generation that had ended by the topic."""
         ended_ms, last = self._until.topic_ms, self._topic[-1]
         return 0 < era.number < last.number and ended_ms < era.at_ms <= ended_ms + SAME_FACT_WITHIN_MS
 
@@ -257,7 +258,7 @@ class Choice:
 
     def _is_logs_alone(self, era: Era) -> bool:
         """Whether an era of either is the log's, whatever the topic has: the log had the group already when compaction
-        left records out of the topic. Its silence proves nothing then, and what it has does not go on from the log's.
+        left records out of the topic. Its silence proves nothing then, and what it has does not continue the log's.
         """
         is_logged = self._thinned_from_ms <= era.began_ms and era.at_ms <= self._until.log_ms
         return is_logged and not self._is_elsewhere(era)

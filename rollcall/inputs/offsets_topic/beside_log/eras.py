@@ -81,7 +81,7 @@ class Era:
     ended_ms: int = 0
     """When that rebalance ended, if it has."""
     details: dict[str, str] = field(default_factory=dict)
-    """What else both inputs know of a generation: leader, members, how its rebalance ended."""
+    """What both inputs know of a generation besides: leader, members, how its rebalance ended."""
     forming: list[Fact] = field(default_factory=list)
     """The facts of the rebalance."""
     tail: list[Fact] = field(default_factory=list)

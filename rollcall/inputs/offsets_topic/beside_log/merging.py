@@ -75,7 +75,7 @@ class LoggedCommits(msgspec.Struct):
         return any(at_ms in near for key in _offsets_of(fact) for at_ms in self.offsets.get(key, ()))
 
     def forget(self, before_ms: int) -> None:
-        """Forgets commits before a moment: none of the topic comes from before it."""
+        """Forgets commits before a moment: the topic will have no earlier one."""
         from_ms = before_ms - IN_TRANSACTION_WITHIN_MS
         kept = {key: [at_ms for at_ms in times if at_ms >= from_ms] for key, times in self.offsets.items()}
         self.offsets = {key: times for key, times in kept.items() if times}

@@ -5,7 +5,7 @@
     | offset: 4 CreateTime: 1795306760773 keySize: 28 ... key: {"type":"1","data":{...}} payload: {"version":"4",...}
 
 The tool prints decoded records, so their bytes are encoded again, also the ConsumerProtocol bytes inside.
-The command that makes it is in docs/offsets-topic.md. Knows this format alone.
+The command that makes it is in docs/offsets-topic.md. Knows only this format.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _read_json(text: bytes, what: str) -> tuple[int, Any]:
         _INT16.pack(number)
         return number, decoded.get("data")
     except (msgspec.DecodeError, UnicodeError, KeyError, TypeError, ValueError, AttributeError, struct.error):
-        raise ValueError(f"{text[:80]!r} is no JSON object with {what} and data") from None
+        raise ValueError(f"{text[:80]!r} is not a JSON object with {what} and data") from None
 
 
 def _converted(data: dict[str, Any], shape: Any) -> Any:

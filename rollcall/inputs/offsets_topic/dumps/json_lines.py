@@ -1,7 +1,7 @@
 """One JSON object a line: {"partition", "offset", "timestamp_ms", "key", "value"}, key and value base64 of their bytes.
 
 `value` null is a tombstone. Two more fields may stand there: "producer_id" for a record of a transaction, and beside it
-"marker", COMMIT or ABORT, for the control record that ends one. Knows this format alone.
+"marker", COMMIT or ABORT, for the control record that ends one. Knows only this format.
 """
 
 from __future__ import annotations

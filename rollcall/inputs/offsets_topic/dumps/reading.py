@@ -57,7 +57,7 @@ FORMATS = (
 
 
 def format_of(path: Path) -> Format | None:
-    """The format of a file: that of most of its first lines; None if they are no dump's.
+    """The format of a file: that of most of its first lines; None if it is not a dump.
 
     A client of a broker can bring any single line into a log. Raises DumpError: a file that cannot be read; one that
     kafka-console-consumer's JSON formatters wrote, which leave out when a record was written.
@@ -128,7 +128,7 @@ class Dump:
 
     files: Sequence[Path]
     bad: Callable[[BadLine], None]
-    """Called for each line that cannot be read; reading goes on."""
+    """Called for each line that cannot be read; reading continues."""
     lines_of: Counter[Path] = field(default_factory=Counter)
     """How many lines each file has."""
     records_of: Counter[Path] = field(default_factory=Counter)

@@ -67,7 +67,7 @@ def _begin(value: GroupMetadataValue, members: Sequence[Member], at_ms: int, for
 
 
 def _convert(value: GroupMetadataValue, members: Sequence[Member], at_ms: int, story: Story) -> None:
-    """The last consumer left and the classic members go on as a classic group: they rebalance next."""
+    """The last consumer left and the classic members continue as a classic group: they rebalance next."""
     history = story.history
     staying = {member.member_id for member in members}
     gone = [member for member in history.converting.values() if member.member_id not in staying]

@@ -43,7 +43,7 @@ def emit_commit(key: OffsetCommitKey, value: OffsetCommitValue, at_ms: int, stor
 
 
 def emit_removal(key: OffsetCommitKey, at_ms: int, story: Story) -> None:
-    """A stored offset was removed: deleted if it was younger than any retention, else it is not known why."""
+    """A stored offset was removed: deleted if it was younger than any retention, otherwise it is unknown why."""
     history = story.history
     of_topic = history.last_commit_ms.get(key.topic, {})
     committed_ms = of_topic.pop(key.partition, None)

@@ -52,7 +52,7 @@ class Evidence:
     is_exact: bool
     """It left at gone_by_ms and not before."""
     last_seen_ms: int
-    """The time of its latest commit or own record, else since when it was known."""
+    """The time of its latest commit or own record, or since when it was known."""
     commits: Commits
     session_timeout_ms: int
     """-1 where the topic does not say."""
@@ -69,7 +69,7 @@ class Evidence:
     last_record_ms: int = 0
     """Its latest record of its own, which a heartbeat of its own made; 0: not known."""
     unstepped_since_ms: int | None = None
-    """Since when an epoch waited for its next heartbeat, and for nothing else."""
+    """Since when an epoch waited only for its next heartbeat."""
     longest_rebalance_ms: int = 0
     """How long the group's members have taken at most to come to an epoch."""
     group_session_ms: int = -1
@@ -103,7 +103,7 @@ class Evidence:
 
     @property
     def fell_silent(self) -> bool:
-        """Whether it committed steadily, missed a commit while others went on, and did not commit as it left: not
+        """Whether it committed steadily, missed a commit while others committed, and did not commit as it left: not
         closed."""
         commits, rhythm_ms = self.commits, self.commits.longest_gap_ms
         if commits.last_ms is None or commits.count < STEADY_COMMITS:
@@ -115,7 +115,7 @@ class Evidence:
     @property
     def took_no_step(self) -> bool:
         """Whether it sent no heartbeat for longer than members do. Then it was not closed, since closing sends a
-        heartbeat, and it was not late to poll, since such a process goes on sending them."""
+        heartbeat, and it was not late to poll, since such a process still sends them."""
         since_ms = self.unstepped_since_ms
         return since_ms is not None and self.gone_by_ms - since_ms > max(STEPPED_WITHIN_MS, self.longest_rebalance_ms)
 
@@ -159,7 +159,7 @@ class Evidence:
 
     @property
     def _unpolled_ms(self) -> int:
-        """How long at most it had not polled. Heartbeats of the newer protocol, which records show, go on meanwhile."""
+        """How long at most it had not polled. Recorded heartbeats of the newer protocol continue meanwhile."""
         if self.session_timeout_ms >= 0 or self.commits.last_ms is None:
             return self.silence_ms
         return self.gone_by_ms - self.commits.last_ms
@@ -179,7 +179,7 @@ class Evidence:
 
 
 def judge(e: Evidence) -> Verdict:
-    """How a member left: one cause if only one fits, else all that fit. The first rule that applies decides."""
+    """How a member left: one cause if only one fits, otherwise all that fit. The first rule that applies decides."""
     since_ms = e.unrevoked_since_ms
     if since_ms is not None and abs(e.gone_by_ms - since_ms - e.rebalance_timeout_ms) <= TIMEOUT_WITHIN_MS:
         return Verdict(EndCause.REBALANCE_TIMEOUT)

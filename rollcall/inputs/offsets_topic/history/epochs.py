@@ -269,7 +269,7 @@ def emit_newcomer(member: Member, at_ms: int, story: Story) -> None:
 
 
 def update_state(at_ms: int, story: Story) -> None:
-    """Emits the group's state if it has changed; with all members at its epoch the rebalance is over."""
+    """Emits the group's state if it has changed; with all members at its epoch the rebalance has ended."""
     history = story.history
     if not has_begun(history):
         return

@@ -29,8 +29,9 @@ def emit_classic_gone(at_ms: int, story: Story) -> None:
 
 
 def emit_consumer_gone(at_ms: int, story: Story) -> None:
-    """A consumer group's record was removed: with members at the same time it becomes a classic group, else it is
-    gone."""
+    """A consumer group's record was removed: with members at the same time it becomes a classic group, otherwise it is
+    gone.
+    """
     history = story.history
     operation = history.operation
     if history.group_type is GroupType.CLASSIC:
@@ -53,7 +54,7 @@ def end_before(at_ms: int, story: Story) -> None:
 
 
 def end_group(story: Story) -> None:
-    """Ends a group without members whose record was removed, if it did not go on as the other kind."""
+    """Ends a group without members whose record was removed, if it did not continue as the other kind."""
     if story.history.ending_at_ms != -1:
         with story.shown_at(story.history.end_shown_at):
             _emit_removed(story.history.ending_at_ms, story)
@@ -73,7 +74,7 @@ def end_conversion(story: Story) -> None:
 
 
 def _emit_removed(at_ms: int, story: Story) -> None:
-    """The group is unknown again: deleted, if nothing of it can have expired; else it is not known how it ended."""
+    """The group is unknown again: deleted, if nothing of it can have expired; otherwise it is unknown how it ended."""
     history = story.history
     for member in history.members.values():
         story.removed(member, at_ms, _NOT_REPORTED)

@@ -183,8 +183,9 @@ class History(DocumentPart):
     converted_at_ms: int = -1
     """When that was."""
     ending_at_ms: int = -1
-    """When the record of a group without members was removed, until it is clear that it does not go on as the other
-    kind."""
+    """When the record of a group without members was removed, until it is clear that it does not continue as the other
+    kind.
+    """
     end_shown_at: int = NO_RECORD
     """The offset of the record that said either."""
     downgrade_cause: Cause | None = None
@@ -221,7 +222,7 @@ def read_document(text: str) -> History:
         raw = msgspec.json.decode(text)
         version = raw.get("v", VERSION) if isinstance(raw, dict) else None
         if not isinstance(version, int):
-            raise DocumentError("the document is no JSON object with a version")
+            raise DocumentError("the document is not a JSON object with a version")
         while version in UPGRADES:
             raw = UPGRADES[version](raw)
             version += 1

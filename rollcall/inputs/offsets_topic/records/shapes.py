@@ -99,7 +99,7 @@ class TopicMetadata(LayoutShape, frozen=True, kw_only=True):
 
 
 class PartitionMetadataValue(LayoutShape, frozen=True, kw_only=True):
-    """The topics that a group subscribes to, as Kafka 4.0 wrote them; later versions write its tombstone alone."""
+    """The topics that a group subscribes to, as Kafka 4.0 wrote them; later versions write only its tombstone."""
 
     topics: list[TopicMetadata]
 

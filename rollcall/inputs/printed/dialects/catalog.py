@@ -1,7 +1,7 @@
 """All dialects: each file here that declares one, and each in the folder of a user's own.
 
 ROLLCALL_FORMATS names that folder. A file of it stands in the place of ours with its name, and is checked before it is
-used: it reads its own samples, and none of ours. No dialect reads a sample of another one, so their order decides
+used: it reads its own samples, but not ours. No dialect reads a sample of another one, so their order decides
 nothing that a sample shows.
 """
 
@@ -25,7 +25,7 @@ BY_DEFAULT = "~/.config/rollcall/formats"
 
 
 def own_folder() -> Path | None:
-    """The folder of the user's own files, or None. Raises UserError if one that is named is no folder."""
+    """The folder of the user's own files, or None. Raises UserError if the named one is not a folder."""
     named = os.environ.get(VARIABLE)
     path = os.path.expanduser(BY_DEFAULT if named is None else named)  # Not Path's, which fails without a home.
     if named and not os.path.isdir(path):

@@ -1,4 +1,4 @@
-"""What is wrong in a dialect's file: each sample must be read by its own wording alone, and say what stands beside it.
+"""What is wrong in a dialect's file: each sample must be read only by its own wording, and say what stands beside it.
 
 Must not know any library's wording.
 """

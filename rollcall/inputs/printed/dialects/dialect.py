@@ -1,6 +1,6 @@
 """What a dialect is: who prints its lines, how they differ from others, and what they say.
 
-Knows the shapes alone; knows no library's wording.
+Knows only the shapes; knows no library's wording.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Dialect(NamedTuple):
     title: str
     """Who prints them, for people: `a broker's log`, `librdkafka's log (C, Python, Go, .NET)`."""
     marks: tuple[str, ...]
-    """A line that has none of these texts in it is not one of this dialect: a cheap test before any other."""
+    """A line without any of these texts is not of this dialect: a cheap first test."""
     example: str
     """A line of it, as it stands in a file, with `{}` for the message."""
     heading: Callable[[Entry], Heading | None]
@@ -78,7 +78,7 @@ class Dialect(NamedTuple):
         return any(mark in f"{entry.text} {entry.logger}" for mark in self.marks)
 
     def fact(self, entry: Entry) -> LoggedFact | None:
-        """What the line says; None if it is not one of this dialect's, or none of its templates."""
+        """What the line says; None if it is not of this dialect, or matches no template."""
         return self.read(entry)[1]
 
     def read(self, entry: Entry) -> tuple[Heading | None, LoggedFact | None]:

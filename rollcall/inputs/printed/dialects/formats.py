@@ -1,4 +1,4 @@
-"""A dialect as one file of TOML, so that a library more is a file more: this is its form.
+"""The form of a dialect: one file of TOML, so a new library only needs a new file.
 
     title = "acme's log"                      # who prints it, for people
     example = "INFO acme: {}"                 # a line as it stands in a file, with {} for the message
@@ -168,7 +168,7 @@ def dialect_of(file: Traversable, table: Mapping[str, Any], wordings: list[Wordi
     said = _as(_Declared, table, file)
     level = level_of(said.level)
     if said.level and level is None:
-        raise UserError(f"{file.name}: level = {said.level!r} is no level.")
+        raise UserError(f"{file.name}: level = {said.level!r} is not a level.")
     templates, own = Templates(one.template for one in wordings), said.among_its_own
     return Dialect(
         name=file.name.removesuffix(ENDING),

@@ -17,7 +17,7 @@ from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_m
 from rollcall.inputs.printed.logged_partitions import partitions_in
 from rollcall.inputs.printed.logged_rebalances import Finding, LoggedRebalance, shortest_name, suggested, trouble
 
-_OF_TWO_FILES = ("it went on after it had lost the partition", "the clocks of the two differ")
+_OF_TWO_FILES = ("it continued after it had lost the partition", "the clocks of the two differ")
 MOST_PARTITIONS = 10_000
 """Partitions of a topic beyond which none is looked for."""
 
@@ -39,7 +39,7 @@ def _dropped(rebalances: Sequence[LoggedRebalance]) -> Iterator[Finding]:
             if held is not None and held.member_id == member_id and held.length_ms is not None:
                 yield suggested(
                     "rebalance_timeout_expired",
-                    f"The others waited {duration(held.length_ms)} for {who} and went on without it.",
+                    f"The others waited {duration(held.length_ms)} for {who} and continued without it.",
                     seen,
                     "it did not join again in time",
                     "its session expired",
@@ -48,7 +48,7 @@ def _dropped(rebalances: Sequence[LoggedRebalance]) -> Iterator[Finding]:
 
 
 def _unowned(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:
-    """Partitions between those that these clients were given last, which none of them was given."""
+    """Partitions between those that these clients were given last, and that no client was given."""
     owned: dict[str, set[int]] = {}
     lines, generations = [], set[int | None]()
     for facts in clients:
@@ -65,7 +65,7 @@ def _unowned(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:
         if between:
             yield Finding(
                 "partitions_missing",
-                f"Of {topic} none of these {len(lines)} clients was given partition {some(map(str, between))}: others "
+                f"These {len(lines)} clients were not given partition {some(map(str, between))} of {topic}: others "
                 "have them, or nobody has.",
                 tuple(lines),
             )

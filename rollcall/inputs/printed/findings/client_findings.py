@@ -38,11 +38,11 @@ _OF_A_JOIN = (
     *(FactKind.JOIN_REFUSED, FactKind.JOIN_FAILED, FactKind.LEAVE_SENT, FactKind.POLL_TIMEOUT),
     FactKind.MEMBERSHIP_LOST,
 )
-"""Lines that say how a request to join went on, or why it was sent."""
+"""Lines that say what became of a request to join, or why it was sent."""
 _NO_REASONS = (*SAYS_NOT_WHY, "null")
 """Why a coordinator is unavailable, in words that do not say it."""
 _ASKS = (FactKind.JOIN_SENT, FactKind.JOINED_AND_SYNCED)
-"""Lines of which one shows that a client asked to join: some print no more than the answer."""
+"""Lines that show that a client asked to join: some clients only print the answer."""
 
 
 def client_findings(facts: Sequence[LoggedFact]) -> list[Finding]:
@@ -96,7 +96,7 @@ def _given_up(revoked: LoggedFact) -> str:
 
 
 def _polled_too_late(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    """How long its application was away in all; of a leave that set nothing off, that its poll timeout was over."""
+    """How long its application was away in all; for a leave that set nothing off, that its poll timeout had passed."""
     left: LoggedFact | None = None
     notified: LoggedFact | None = None
     for fact in facts:
@@ -177,7 +177,7 @@ def _join_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
         if refused and (after is None or not _goes_on(refused[0], after)):
             why = refused[0].error or refused[0].reason
             is_fatal = refused[0].state == FATAL or "fatal" in why
-            then = "This error is fatal: it does not try again by itself." if is_fatal else "It tries again."
+            then = "This error is fatal: it does not try again on its own." if is_fatal else "It tries again."
             said = f"{who} asked to join and was refused{how_often_within(refused)}: {error_said(why)}. {then}"
             yield trouble("join_refused", said, tuple(refused))
             refused = []

@@ -37,7 +37,7 @@ def _configs_behind(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     if len(generations) == 1:
         yield Finding(
             "generation_does_not_move",
-            f"The generation stays {generations.pop()}: the group does not rebalance, the worker alone joins again.",
+            f"The generation stays {generations.pop()}: the group does not rebalance, only the worker joins again.",
             tuple(fact for fact in facts if fact.kind is FactKind.JOINED),
         )
     yield suggested(
@@ -85,7 +85,7 @@ def _work_held_back(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
 
 
 def _asked_at_the_end(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    """By itself, when the delay that the leader had set was over."""
+    """On its own, when the delay that the leader had set ended."""
     put_off: LoggedFact | None = None
     for fact in facts:
         if fact.kind is FactKind.SYNCED:
@@ -97,8 +97,8 @@ def _asked_at_the_end(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding
             if 0 <= late_ms <= DELAY_OVER_WITHIN_MS:
                 yield suggested(
                     "delay_over",
-                    f"{who} asked to join again by itself when that delay of {duration(put_off.length_ms or 0)} was "
-                    "over: all workers do so then, to hand out what had been held back.",
+                    f"{who} asked to join again on its own when that delay of {duration(put_off.length_ms or 0)} had "
+                    "passed: all workers do so then, to hand out what had been held back.",
                     (put_off, fact),
                 )
             put_off = None

@@ -87,7 +87,7 @@ def _silent_since_loaded(group: LoggedGroup) -> Iterator[Finding]:
 
 
 def _over_capacity(group: LoggedGroup) -> Iterator[Finding]:
-    """How many members a group has that is over group.max.size, as far as lines before it or its reason say so."""
+    """How many members a group above group.max.size has, if earlier lines or its reason say so."""
     loaded: dict[str, LoggedFact] = {}
     for before, fact in zip((None, *group.facts), group.facts, strict=False):
         if fact.kind is FactKind.MEMBER_LOADED:

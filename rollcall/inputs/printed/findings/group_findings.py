@@ -192,7 +192,7 @@ def _inside(group: LoggedGroup) -> Iterator[Finding]:
 
 
 def _expired_apart(group: LoggedGroup) -> Iterator[Finding]:
-    """Members that expired, of which no rebalance in these lines tells."""
+    """Members that expired without a rebalance in these lines."""
     of_rebalances = {id(fact) for one in group.rebalances for fact in one.facts}
     expired = [fact for fact in group.facts if fact.kind is FactKind.MEMBER_EXPIRED and id(fact) not in of_rebalances]
     if expired:
@@ -242,7 +242,7 @@ def _given_ids(group: LoggedGroup) -> Iterator[Finding]:
                 f"{ids} were given out at nearly the same time, and not all were used.",
                 (asked, *near),
                 "one client asked twice and forgot the first answer",
-                "two clients, of which one was gone",
+                "two clients, and one of them was gone",
             )
 
 

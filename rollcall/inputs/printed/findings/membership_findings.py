@@ -1,4 +1,4 @@
-"""What a client's lines show of its membership: that it was out, why its commits failed, and that this goes on.
+"""What a client's lines show of its membership: that it was out, why its commits failed, and that this continues.
 
 That a client is told of rebalance after rebalance, or is out soon after each join, is what people call a loop. Knows
 facts of one client. Must not know how lines are worded, but for the errors that brokers answer.
@@ -229,7 +229,7 @@ def _sessions_outlived(who: str, facts: Sequence[LoggedFact]) -> Iterator[Findin
                 yield suggested(
                     "session_outlived",
                     f"{fact.member_id or who} stopped its heartbeats in generation {fact.generation_id}, and its "
-                    f"program went on with that session for {duration(later_ms)}: others may have worked on the same "
+                    f"program kept that session for {duration(later_ms)} more: others may have worked on the same "
                     "partitions.",
                     (before, fact),
                     "the coordinator had answered that it is not a member of that generation",

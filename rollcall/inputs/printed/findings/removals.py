@@ -34,7 +34,7 @@ from rollcall.inputs.tolerances import CLOCKS_WITHIN_MS, REMOVED_WITHIN_MS
 from rollcall.schemas.causes import CauseKind
 
 _JOINS = (FactKind.JOIN_SENT, FactKind.JOINED, FactKind.JOINED_AND_SYNCED)
-_OUT = ("its session expired, and the coordinator removed it", "it left by itself at its own poll timeout")
+_OUT = ("its session expired, and the coordinator removed it", "it left on its own at its poll timeout")
 _FENCED = ("another producer with its transactional.id fenced it", "its transaction outlasted its timeout")
 _WHY_MIGRATED = {OFFSETS_NOT_COMMITTED: _OUT, PRODUCER_FENCED: _FENCED, "": (*_OUT, "another producer fenced its own")}
 """What fits a Streams thread that gives its tasks away, by what it was refused at."""
@@ -58,7 +58,7 @@ def _is_of_the_library(removed: LoggedFact, lost: LoggedFact) -> bool:
 def groups_of_removed(facts: Sequence[LoggedFact]) -> dict[tuple[str, ...], set[str]]:
     """By client: the group that had removed the one member whose id has the default name of the client's library.
 
-    Only for clients of which no line names a group.
+    Only for clients whose group no line names.
     """
     removals = [fact for fact in facts if fact.kind is FactKind.MEMBER_EXPIRED]
     named = {printer_of(fact) for fact in facts if fact.group_id}
@@ -75,7 +75,7 @@ def removal_findings(of_broker: Sequence[LoggedFact], facts: Sequence[LoggedFact
     """Of one client's lines: when it learnt that it was out, and that its process was alive."""
     removals, member_id = [fact for fact in of_broker if fact.kind is FactKind.MEMBER_EXPIRED], ""
     alone: list[tuple[LoggedFact, str]] = []
-    """Those of which no broker's line tells, each with the member id."""
+    """Those that no broker's line mentions, each with the member id."""
     left: LoggedFact | None = None
     for fact in facts:
         if fact.kind is FactKind.LEAVE_SENT:
@@ -118,8 +118,8 @@ def _learnt_of_it(
     if lost.state == TASKS_MIGRATED and left is not None and lost.reason != PRODUCER_FENCED:
         return suggested(
             "client_learned_of_it",
-            f"{who} was refused since it had left by itself{lasting(' {} before', left, lost)}. It gives all its tasks "
-            "away and joins anew.",
+            f"{who} was refused since it had left on its own{lasting(' {} before', left, lost)}. It gives all its "
+            "tasks away and joins anew.",
             (left, lost),
         )
     if lost.state == TASKS_MIGRATED:
@@ -130,7 +130,7 @@ def _learnt_of_it(
             *_WHY_MIGRATED[lost.reason],
         )
     if not is_unknown_member(lost):
-        sentence = f"{who} learnt that its generation was over: the group had rebalanced without it."
+        sentence = f"{who} learnt that its generation had ended: the group had rebalanced without it."
         if "EPOCH" in lost.error.upper():
             sentence = f"{who} learnt that its coordinator has another epoch for it: it gives all up and joins anew."
         return Finding("client_learned_of_it", sentence, (lost,))

@@ -43,8 +43,8 @@ def _sessions_given_up(who: str, facts: Sequence[LoggedFact]) -> Iterator[Findin
     if in_rebalances:
         yield suggested(
             "client_gives_up_in_long_rebalance",
-            f"{who} did not take the answer that a rebalance goes on for a sign of life: a rebalance that outlasts its "
-            "session timeout brings the next one.",
+            f"{who} did not take the answer that a rebalance is in progress as a sign of life: a rebalance that "
+            "outlasts its session timeout brings the next one.",
             in_rebalances,
             "a version of the client that does not count such answers",
             "heartbeats really stopped",
@@ -172,7 +172,7 @@ SESSION_RULES: Sequence[Rule] = (
 
 
 def common_causes(clients: Sequence[Sequence[LoggedFact]]) -> Iterator[Finding]:
-    """Several clients of a group that lost one broker at once: then it was none of them by itself."""
+    """Several clients of a group that lost one broker at once: then no single client was the cause."""
     by_broker: dict[str, list[tuple[int, int, LoggedFact]]] = {}
     for place, facts in enumerate(clients):
         for fact in _losses(facts):
@@ -205,8 +205,8 @@ def _common_cause(broker_id: str, lost: Sequence[LoggedFact]) -> Finding:
     says_not_why = any(fact.kind is FactKind.COORDINATOR_LOST and fact.reason in SAYS_NOT_WHY for fact in lost)
     return suggested(
         "common_cause",
-        f"{count(len(lost), 'client')} lost broker {broker_id} within {duration(within_ms)}: what stopped was not each "
-        "of them by itself.",
+        f"{count(len(lost), 'client')} lost broker {broker_id} within {duration(within_ms)}: the cause is "
+        "not in a single client.",
         tuple(lost),
         f"broker {broker_id} stood still or closed its connections",
         *((f"broker {broker_id} answered that it does not coordinate the group",) if says_not_why else ()),

@@ -14,7 +14,7 @@ from rollcall.inputs.printed.wording import how_often
 
 _ENDS = {
     FactKind.MEMBER_EXPIRED_EPOCH: "was removed when its session expired",
-    FactKind.MEMBER_TOO_SLOW_EPOCH: "was removed when its rebalance timeout was over",
+    FactKind.MEMBER_TOO_SLOW_EPOCH: "was removed when its rebalance timeout had passed",
     FactKind.MEMBER_NOT_SYNCED_EPOCH: "was removed since it did not sync in time",
     FactKind.MEMBER_LEFT_EPOCH: "left",
     FactKind.STATIC_MEMBER_AWAY: "left for a while",
@@ -61,7 +61,7 @@ def _replaced(group: LoggedGroup) -> Iterator[Finding]:
         if times:
             yield suggested(
                 "one_or_two_processes",
-                f"{instance_id} was taken over{how_often(times)}, and an id that had lost it went on asking.",
+                f"{instance_id} was taken over{how_often(times)}, and an id that had lost it kept asking.",
                 (*times, *mine),
                 "two processes use one group.instance.id",
                 "one process joined twice, and its first join was still carried out",

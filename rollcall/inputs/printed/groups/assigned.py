@@ -40,7 +40,7 @@ def assigned_last(facts: Sequence[LoggedFact]) -> Iterator[Finding]:
 
 
 def _assigned(facts: Iterable[LoggedFact]) -> dict[str, LoggedFact]:
-    """By member, its latest assignment; none of who has gone, or of whom another was given a partition since."""
+    """Latest assignment by member, without members that left or that lost a partition to another since."""
     latest: dict[str, LoggedFact] = {}
     for fact in facts:
         if fact.kind is FactKind.RECONCILING and fact.member_id and partitions_said(fact) is not None:

@@ -1,4 +1,4 @@
-"""The rebalances of a group by its clients' lines alone: each once, and why it began by what all of them show.
+"""The rebalances of a group only by its clients' lines: each once, and why it began by what all of them show.
 
 Those to one generation are one. A leave of the newer protocol learns no number: it is laid to the epoch that follows
 the member's, if their times allow it. Knows what each client's lines say. Must not know how lines are worded.
@@ -31,7 +31,7 @@ from rollcall.schemas.causes import GONE_FROM_A_GENERATION, LEFT_WITHOUT_A_WORD,
 
 ABSENT = "the next generation's leader did not find it among the members"
 _WENT = Reason(CauseKind.UNKNOWN, candidates=GONE_FROM_A_GENERATION)
-"""Why a member may be gone of which nothing else is known."""
+"""Why a member may be gone if nothing else is known about it."""
 _SILENT = Reason(CauseKind.SESSION_EXPIRED, candidates=(CauseKind.SESSION_EXPIRED, *LEFT_WITHOUT_A_WORD))
 """Why a member may be gone whose log ends: a line that it leaves may be missing."""
 
@@ -219,7 +219,7 @@ def _is_anew(earlier: Sequence[str], found: Sequence[str]) -> bool:
 
 
 def _name_the_absent(rebalances: Sequence[LoggedRebalance]) -> None:
-    """Who held the others, if one member alone of the generation before was not back in time."""
+    """Who held the others, if only one member of the previous generation was not back in time."""
     for one, absent in absent_members(rebalances):
         held = one.held_by
         if held is None or held.member_id or (held.length_ms or 0) > LONGEST_MS:

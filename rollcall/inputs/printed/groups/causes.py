@@ -22,7 +22,7 @@ _BROUGHT_BY = (FactKind.MEMBER_ADDED, FactKind.MEMBER_EXPIRED)
 _MISSING = Reason(CauseKind.MEMBER_LEFT, candidates=GONE_FROM_AN_EPOCH)
 """Why a member may be missing in a target assignment."""
 _WITHOUT_A_LINE = (CauseKind.SUBSCRIPTION_CHANGED, CauseKind.MEMBER_JOINED, *GONE_FROM_AN_EPOCH)
-"""Why an epoch began whose topics are the same: a subscription has a line at DEBUG alone, or a line is missing."""
+"""Why an epoch began whose topics are the same: a subscription has a line only at DEBUG, or a line is missing."""
 _OF_TOPICS = (CauseKind.SUBSCRIPTION_CHANGED, CauseKind.METADATA_CHANGED)
 
 

@@ -1,6 +1,6 @@
-"""The effects of a group of which only clients' lines are there: what they prove.
+"""The effects of a group that only clients' lines show: what these prove.
 
-Members are those that print lines: of others it is not known when they came. A member whose lines just end stays one,
+Members are those that print lines: when others came is unknown. A member whose lines just end stays one,
 unless a leader's assignment is without it. Clocks of clients differ: what begins earlier ends where the next begins.
 Knows what each client's lines say, and the group's rebalances. Must not know how lines are worded, nor a table.
 """
@@ -25,7 +25,7 @@ from rollcall.schemas.effects import UNKNOWN_END, GroupFound
 from rollcall.schemas.shown_effects import ShownEffect
 
 _Timed = tuple[int, Event | LoggedRebalance]
-"""When it was; of a rebalance: when it was over, or its last line is there."""
+"""When it was; for a rebalance: when it ended, or the time of its last line."""
 
 
 class ClientLedger:
@@ -101,7 +101,7 @@ class ClientLedger:
 
 
 def _ends(rebalances: Sequence[LoggedRebalance]) -> list[_Timed]:
-    """When each rebalance with a generation and dates was over; the one before is over where it begins."""
+    """When each rebalance with a generation and dates ended; the previous one ends where it begins."""
     found: list[tuple[int, LoggedRebalance]] = []
     first_before_ms = 0
     numbered = {one.generation_id: one for one in rebalances if one.generation_id is not None and one.clock in DATED}

@@ -103,7 +103,7 @@ def _say_who_came_last(rebalance: LoggedRebalance, own: Sequence[LoggedRebalance
 
 
 def _name_clients(rebalances: Sequence[LoggedRebalance], clients: Sequence[OwnHistory]) -> None:
-    """Of some members a broker's lines have the id alone: the client that prints such an id as its own has it."""
+    """A broker's lines have only the id of some members: the client that prints such an id as its own has it."""
     names: dict[str, set[str]] = {}
     for own in clients:
         for fact in own.facts:

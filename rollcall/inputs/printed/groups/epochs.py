@@ -27,7 +27,7 @@ _BEGINS_ANEW = (FactKind.GROUP_CONVERTED, FactKind.GROUP_DIED, FactKind.GROUPS_D
 
 
 class Epochs:
-    """One group, of which lines are taken in their order. names_goers: a member that goes has a line."""
+    """One group, whose lines are taken in order. names_goers: a member that leaves has a line."""
 
     def __init__(self, lines: Sequence[LoggedFact], causes: Causes, running: Running, *, names_goers: bool) -> None:
         self._lines, self._causes, self._running, self._names_goers = lines, causes, running, names_goers
@@ -46,7 +46,7 @@ class Epochs:
         self._target: tuple[int, Set[str]] = 0, frozenset()
         """The latest target's epoch, and its members as far as its line has them."""
         self._not_seen = set[str]()
-        """Known members of which nothing is seen since lines were missing: they may have gone and come again."""
+        """Known members not seen since lines were missing: they may have left and come back."""
         self._reached: dict[str, int] = {}
         """By member, the epoch in which it has all that it is to have."""
 
@@ -93,7 +93,7 @@ class Epochs:
         self._subscribed.discard(line.member_id)
         one = self._running.one
         if one is not None and line.kind is FactKind.MEMBER_TOO_SLOW_EPOCH and line.length_ms is not None:
-            why = "it had not given its partitions up when its rebalance timeout was over"
+            why = "it had not given its partitions up when its rebalance timeout had passed"
             one.held_by = Holder(line.length_ms, line.member_id, False, why)
             one.facts.append(line)
         after = self._lines[place + 1] if place + 1 < len(self._lines) else line

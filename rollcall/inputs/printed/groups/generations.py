@@ -26,7 +26,7 @@ _IN_COMPLETING = "during CompletingRebalance"
 
 
 class Generations:
-    """One group, of which lines are taken in their order."""
+    """One group, whose lines are taken in order."""
 
     def __init__(self, lines: Sequence[LoggedFact], causes: Causes, running: Running) -> None:
         self._lines, self._causes, self._running = lines, causes, running
@@ -196,7 +196,7 @@ class Generations:
 
 
 def _is_too_soon(before: LoggedRebalance | None, line: LoggedFact) -> bool:
-    """Whether a rebalance began before the assignment of the one before could come: else its line may be missing."""
+    """Whether a rebalance began before the previous one's assignment could come: otherwise its line may be missing."""
     if before is None or before.joined_at_ms is None or line.generation_id != before.generation_id:
         return False
     after_ms = math.inf if line.at_ms is None or line.is_whole_seconds else line.at_ms - before.joined_at_ms

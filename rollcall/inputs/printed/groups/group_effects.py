@@ -19,7 +19,7 @@ log = logging.getLogger("rollcall.lines")
 
 
 def effects_of(group: LoggedGroup, *, goes_on: bool = False) -> list[Effect]:
-    """Return the effects of `shown_effects_of` alone."""
+    """Return only the effects of `shown_effects_of`."""
     return [one.effect for one in shown_effects_of(group, goes_on=goes_on)]
 
 

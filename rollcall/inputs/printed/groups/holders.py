@@ -1,7 +1,7 @@
 """Who kept a classic group's join phase waiting.
 
 The lines name a holder where the join phase ended at the moment when somebody was removed: an id that never joined, a
-member that expired, members that were not back in time. Else the length alone shows that somebody held it.
+member that expired, members that were not back in time. Otherwise only the length shows that somebody held it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _REBALANCE_TIMEOUTS_MS = (30_000, 60_000, 300_000)
 _AT_TIMEOUT = "that is a usual rebalance timeout, at which members that did not join again are removed"
 _LAST_CAME = "the other members had to join again, and the last of them took that long"
 _NOBODY_CAME = "only the member that had come was in it, so that those of the generation before did not join again"
-_ONE_CAME = "one member alone was in it: it took that long to join again, or others did not join again at all"
+_ONE_CAME = "only one member was in it: it took that long to join again, or others did not join again at all"
 _MAYBE_EMPTY = "members had to join again, or the group was empty and its coordinator waited for more of them"
 _ENDED_BY = {
     FactKind.PENDING_MEMBER_EXPIRED: "an id that the coordinator had given out and that never joined",
     FactKind.MEMBER_EXPIRED: "it never came back, and the join phase ended as its session expired",
-    FactKind.MEMBERS_NOT_BACK: "it had not joined again when the rebalance timeout was over",
-    FactKind.LEADER_NOT_BACK: "the leader, which had not joined again when the rebalance timeout was over",
+    FactKind.MEMBERS_NOT_BACK: "it had not joined again when the rebalance timeout had passed",
+    FactKind.LEADER_NOT_BACK: "the leader, which had not joined again when the rebalance timeout had passed",
     FactKind.MEMBER_LEFT: "the join phase ended as it left",
     FactKind.PENDING_MEMBER_LEFT: "an id that the coordinator had given out; the join phase ended as it was given back",
 }
@@ -39,7 +39,7 @@ def was_empty(rebalance: LoggedRebalance) -> bool:
 
 
 def may_have_been_empty(rebalance: LoggedRebalance) -> bool:
-    """Whether a member came to a generation of which the lines have nothing."""
+    """Whether a member came to a generation that the lines do not show."""
     return rebalance.cause.kind is CauseKind.MEMBER_JOINED and not rebalance.follows_known
 
 

@@ -95,9 +95,9 @@ class LiveGroups:
         self.facts = [*facts]
         self.given = given or {}
         self._effects = self._given_before()
-        """By group, what follows from the lines of which effects were given."""
+        """By group, what follows from the lines whose effects were given."""
         self._from_line = min((fact.line_number for fact in self.facts if not self._is_given(fact)), default=0)
-        """The first line of which a group's effects are not given."""
+        """The first line whose effects are not given yet."""
         self._next_ms = 0.0
         """When effects may be due."""
         self._of_no_group = sum(not fact.group_id for fact in self.facts)
@@ -116,7 +116,7 @@ class LiveGroups:
             self._effects = self._given_before()
 
     def due(self, now_ms: float) -> Iterator[NewEffects]:
-        """What is due. now_ms: the log's time, which goes on while the log has no new lines."""
+        """What is due. now_ms: the log's time, which advances while the log has no new lines."""
         if now_ms < self._next_ms:
             return
         self._next_ms, from_line = math.inf, math.inf
@@ -196,7 +196,7 @@ class LiveGroups:
         return new
 
     def _thin(self, old: dict[str, set[int]], now_ms: float) -> None:
-        """Leaves out lines of groups, of which all was given, and begins what follows with the lines that are left."""
+        """Drops the lines whose effects were all given, and begins what follows with the remaining ones."""
         if not old:
             return
         self._leave_out(old)

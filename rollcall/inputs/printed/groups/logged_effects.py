@@ -16,7 +16,7 @@ from rollcall.schemas.effects import Effect
 from rollcall.schemas.shown_effects import ShownEffect
 
 Later = Callable[[], Effect | None]
-"""Makes an effect of which later lines may show more, once all are read. None: it is no fact."""
+"""Makes an effect that later lines may complete, once all are read. None: it is not a fact."""
 Place = tuple[int, float]
 """A moment, ms since the epoch, and an order among the effects of one group."""
 

@@ -33,7 +33,7 @@ class Holding(NamedTuple):
     partitions: Partitions | None
     """None: that is not known."""
     is_given: bool
-    """Its generation gave it to it; else it gave up what is missing."""
+    """Its generation gave it to it; otherwise it gave up what is missing."""
     line: LoggedFact
 
 

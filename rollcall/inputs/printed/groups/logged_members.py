@@ -104,7 +104,7 @@ class Members:
         return changes
 
     def named(self, member_id: str, line: LoggedFact | None = None, instance_id: str = "") -> Member:
-        """A member by its id, whether it is one now or not. line: one that says more of it."""
+        """A member by its id, whether it is one now or not. line: one that says more about it."""
         if member_id in self.current:
             return self.current[member_id]
         if line is not None:
@@ -181,7 +181,7 @@ class Members:
         client_reason: str = "",
         replaced_by: str | None = None,
     ) -> MemberRemoved | None:
-        """It is no longer a member. line: one that says more of it. None: it has no id."""
+        """It is no longer a member. line: one that says more about it. None: it has no id."""
         if not member_id:
             return None
         member = self.known(member_id, line)
@@ -205,7 +205,9 @@ class Members:
         self._new, self._lost, self._stored = set(), {}, (self._written.generation_id, count)
 
     def load(self, members: int | None) -> int | None:
-        """Who came since the group was stored is no member, and who went is one again. members: how many, if known."""
+        """Those who came since the group was stored are not members, and those who left are members again. members: how
+        many, if known.
+        """
         new, lost = self._new, self._lost
         for member_id in [one for one in self.current if one in new or members == 0]:
             self.remove(member_id, EndCause.UNKNOWN)

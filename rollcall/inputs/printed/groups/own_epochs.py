@@ -35,7 +35,7 @@ class OwnHistory(NamedTuple):
     events: list[tuple[int, Event]]
     """When it came and went."""
     last_join: LoggedFact | None
-    """None: it is no member as its lines end."""
+    """None: it is not a member when its lines end."""
 
 
 def own_history(facts: Sequence[LoggedFact]) -> OwnHistory:
@@ -59,7 +59,7 @@ def is_newer_line(fact: LoggedFact) -> bool:
 
 
 class _OwnEpochs:
-    """One member, of which lines are taken in their order. own: its membership, which has each line already."""
+    """One member, whose lines are taken in order. own: its membership, which has each line already."""
 
     def __init__(self, own: OwnMembership) -> None:
         self._own = own

@@ -46,7 +46,7 @@ def _shows_that_it_lives(fact: LoggedFact) -> bool:
 
 
 class OwnGenerations:
-    """One client, of which lines are taken in their order. own: its membership, which has each line already."""
+    """One client, whose lines are taken in order. own: its membership, which has each line already."""
 
     def __init__(self, own: OwnMembership) -> None:
         self._own = own
@@ -61,7 +61,7 @@ class OwnGenerations:
         self._is_out = False
         """It left, or was removed, and has not joined since."""
         self._is_new = False
-        """Its lines show that it begins: else the log may have begun later than it."""
+        """Its lines show that it begins: otherwise the log may have begun later."""
         self._begins = False
         """Its lines say that it begins, and it has not joined since."""
         self._is_started = False
@@ -160,7 +160,7 @@ class OwnGenerations:
         return self._part
 
     def _show(self, fact: LoggedFact) -> OwnPart:
-        """The rebalance that led to a line's generation: the running one, or one of which the lines have no more."""
+        """The rebalance that led to a line's generation: the running one, or one that the lines do not show."""
         if self._part is None or self._part.is_over:
             self._close()
             self._part = OwnPart(replace(rebalance_of(fact), from_generation_id=self._generation_id))
@@ -223,7 +223,7 @@ class OwnGenerations:
         part.leave(fact)
 
     def _leaves_that_of_others(self, part: OwnPart, fact: LoggedFact) -> bool:
-        """A leave while others' rebalance waits for it sets nothing off: it lets the others go on."""
+        """A leave while others' rebalance waits for it sets nothing off: it lets the others continue."""
         if part.is_joined:
             return False
         if part.learnt is not None and not part.is_left and could_stand(fact, FactKind.JOIN_SENT):
@@ -234,7 +234,9 @@ class OwnGenerations:
         return part.is_of_others
 
     def _give_up(self, fact: LoggedFact) -> None:
-        """By its own clock. A rebalance went on, if that was the coordinator's last answer; when it began is open."""
+        """By its own clock. A rebalance was running if that was the coordinator's last answer; when it began is
+        unknown.
+        """
         self._is_out = True
         if (self._part is None or self._part.is_over) and in_a_rebalance(fact):
             part = self._open(fact)

@@ -62,7 +62,7 @@ Event = Came | Went | Listed
 
 
 class OwnMembership:
-    """One client, of which lines are taken in their order."""
+    """One client, whose lines are taken in order."""
 
     def __init__(self) -> None:
         self.events: list[tuple[int, Event]] = []
@@ -70,15 +70,15 @@ class OwnMembership:
         self.member_id = self.client_id = self.instance_id = ""
         """The latest that lines have."""
         self.reason = Reason(CauseKind.UNKNOWN)
-        """Why it is no member, by the latest line that says so."""
+        """Why it is not a member, by the latest line that says so."""
         self.knew_that_it_was_out = False
         """Its coordinator had removed it before the latest line by which it leaves."""
         self.stays = False
         """By the latest line it is a static member that is away for a while."""
         self.lost: LoggedFact | None = None
-        """Its coordinator's answer that it is no member; it has not joined since, as far as the lines have it."""
+        """Its coordinator's answer that it is not a member; the lines do not show that it joined since."""
         self.last_join: LoggedFact | None = None
-        """None: it is no member."""
+        """None: it is not a member."""
         self._at_ms = 0
         self._current_id = self._gone_id = ""
         """Of the member that it is, and of the one that it was."""

@@ -23,7 +23,7 @@ from rollcall.schemas.causes import CauseKind
 LEFT = "left"
 """The outcome of a rebalance that a client set off by going: it sees no end of it."""
 WAITED = "this client had asked to join and waited for others, whom its log does not name"
-WAITED_ALONE = "this client alone joined: its coordinator waited for more members, or for some that did not join again"
+WAITED_ALONE = "only this client joined: its coordinator waited for more members, or for some that did not join again"
 NOT_BACK = "it had learnt of the rebalance and had not asked to join again"
 WAITS_FOR_APPLICATION = "it waits for its application to give partitions up, and has not asked to join again"
 OWN = (NOT_BACK, WAITS_FOR_APPLICATION)

@@ -23,7 +23,7 @@ from rollcall.schemas.makers import by_topic
 class Owners:
     """The owners of one group's partitions.
 
-    clients: each one's lines. given: the generations of which the coordinator prints that they were given partitions.
+    clients: each one's lines. given: the generations that were given partitions by the coordinator's lines.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Owners:
     # ------------------------------------------------------------ one member
 
     def _own(self, member_id: str, partitions: Partitions | None, generation_id: int) -> None:
-        """A member owns these from now on, and nobody else does; None: it is not known what it owns."""
+        """From now on only this member owns these; None: it is unknown what it owns."""
         before, member = self._of(member_id), self._members.current.get(member_id)
         if member is None or partitions == before:
             return

@@ -30,7 +30,7 @@ DOWNGRADED = "from consumer to classic for member leaving"
 _CAPACITY = re.compile(
     r"(?:GroupConfig\(\d{1,9},\d{1,9},|\(size (?P<members>\d{1,9})\) is over capacity )(?P<limit>\d{1,9})"
 )
-"""Kafka 2 and 3 print all settings of groups, of which group.max.size is the third."""
+"""Kafka 2 and 3 print all settings of groups; group.max.size is the third."""
 
 
 class Reason(NamedTuple):

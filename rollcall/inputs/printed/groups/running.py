@@ -52,7 +52,7 @@ class Running:
         return made(one for one in self.written.effects if id(one.of) in rests_on)
 
     def begin(self, one: LoggedRebalance, *, is_beginning: bool) -> None:
-        """It runs from now on. is_beginning: it begins now; else its beginning is not in the lines."""
+        """It runs from now on. is_beginning: it begins now; otherwise its beginning is not in the lines."""
         if all(other is not one for other in self.rebalances[-1:]):
             self.rebalances.append(one)
         self.one, self.changes = one, Changes()
@@ -64,7 +64,7 @@ class Running:
             self.written.emit_later(one.known_from_ms, partial(started, one, state, culprit), one)
 
     def end(self, outcome: str) -> None:
-        """It is over, or the lines have no more of it."""
+        """It ended, or the lines have no more about it."""
         one = self.one
         if one is None:
             return

@@ -31,12 +31,12 @@ _TYPES = {
 
 
 class Standing:
-    """One group, of which lines are taken in their order."""
+    """One group, whose lines are taken in order."""
 
     def __init__(self, written: Written, members: Members) -> None:
         self._written, self._members = written, members
         self.type: GroupType | None = None
-        """None: there is no group yet, or no longer."""
+        """None: there is no group yet, or not any more."""
         self.state = ""
         self.is_whole = False
         """Whether lines name every member."""

@@ -44,7 +44,7 @@ _LONGEST_WORD = 64
 _MOSTLY, _PARTLY = 0.8, 0.4
 """Shares of breaks. Remarks between the lines look like breaks as well."""
 _MAY_BE_OPEN = {"member_id", "other_member_id", "reason", "client_reason", "partitions"}
-"""Fields of a broker's line that it may lack, without saying something else."""
+"""Fields that a broker's line may lack without a change of meaning."""
 _HYPHEN = re.compile(r"\S-\Z")
 _HYPHEN_AND_BLANK = re.compile(r"\S- ")
 
@@ -165,7 +165,7 @@ class BrokenLines:
         return next(ends, len(parts))
 
     def _open_line(self, numbers: Sequence[int], parts: Sequence[str]) -> Iterator[tuple[int, str]]:
-        """A line whose end is not certain: it may have ended with each of its parts, and something else follow."""
+        """A line whose end is not certain: it may have ended with each of its parts, and other text follow."""
         readings = self._readings(parts) if len(parts) > 1 else []
         if all(self._says(reading) is None for reading in readings):
             if readings and self._says(parts[0]) is not None:
@@ -205,7 +205,7 @@ class BrokenLines:
         return ["".join(map(add, way, parts)) for way in ways]
 
     def _one_of(self, numbers: Sequence[int], readings: Sequence[str]) -> tuple[int, str]:
-        """The first reading that says something; doubtful if another one says something else."""
+        """The first reading with a meaning; doubtful if another one has another meaning."""
         self.put_together += 1
         said = [(reading, fact) for reading in dict.fromkeys(readings) for fact in (self._says(reading),) if fact]
         if not said:

@@ -1,4 +1,4 @@
-"""One log entry without its wrapping: when, who, and the message alone.
+"""One log entry without its wrapping: when, who, and the bare message.
 
 Knows the shape; `rollcall.inputs.printed.lines.wrappings` makes entries of lines.
 """
@@ -66,7 +66,7 @@ class Entry(NamedTuple):
     unread: str = ""
     """Why no layout could be read; empty: one was."""
     message: str = ""
-    """Of a line of JSON: its message alone."""
+    """For a line of JSON: only its message."""
     fields: Mapping[str, Any] = _NOTHING
     """Of a line of JSON: what stands in it beside message, time, level, logger and source."""
     month_first_ms: int | None = None

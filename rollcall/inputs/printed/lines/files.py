@@ -181,5 +181,5 @@ def _line_of(rest: bytearray) -> str:
 
 
 def text_of(line: bytes) -> str:
-    """A line without its end. Bytes that are no UTF-8 are replaced."""
+    """A line without its end. Bytes that are not UTF-8 are replaced."""
     return line.decode("utf-8", "replace").rstrip("\r\n")

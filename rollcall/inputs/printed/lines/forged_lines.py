@@ -45,7 +45,7 @@ def _closes(entry: Entry) -> bool:
 
 
 def ends_alone(entries: Sequence[Entry]) -> int:
-    """How many ends of a coordinator's lines stand alone in a line: a paste broke these lines."""
+    """How many ends of a coordinator's lines have a line of their own: a paste broke these lines."""
     return sum(_closes(entry) and OF_BROKERS in entry.logger for entry in entries)
 
 

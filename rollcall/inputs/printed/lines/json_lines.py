@@ -43,7 +43,7 @@ LONGEST_VALUE = 4_000
 
 
 def entry_of_json(file: str, number: int, text: str) -> Entry | None:
-    """An object with a message; None: it is no JSON, or has none. A brace too many at its end is passed over."""
+    """An object with a message; None: it is not JSON, or has no message. An extra brace at its end is ignored."""
     fields, rest = object_at_beginning(text)
     if fields is None or rest.strip("} ,]."):
         return None
@@ -79,7 +79,7 @@ def _event_within(fields: dict[str, Any], levels: int) -> dict[str, Any]:
 
 
 def entry_of_fields(file: str, number: int, fields: dict[str, Any]) -> Entry | None:
-    """An entry of a line that is made of fields; None: none of them is a message."""
+    """An entry of a line that is made of fields; None: no field is a message."""
     message = next((fields.pop(key) for key in _MESSAGES if isinstance(fields.get(key), str)), None)
     if message is None:
         return None

@@ -13,7 +13,7 @@ _PAIR = re.compile(r'(?P<key>[A-Za-z_@][\w.@-]{0,60})=(?:"(?P<quoted>(?:[^"\\]|\
 
 
 def logfmt_fields(text: str) -> dict[str, str] | None:
-    """`time=.. level=INFO msg="joined" group=orders`; None if the line is not made of such pairs alone."""
+    """`time=.. level=INFO msg="joined" group=orders`; None if the line is not only made of such pairs."""
     fields: dict[str, str] = {}
     place = 0
     while place < len(text):

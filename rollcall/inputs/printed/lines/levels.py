@@ -1,6 +1,6 @@
 """The levels of log lines, by the names that loggers print for them.
 
-Knows names alone.
+Knows only names.
 """
 
 from __future__ import annotations

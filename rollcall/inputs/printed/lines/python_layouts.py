@@ -42,7 +42,7 @@ def asides_length(text: str) -> int:
 
 
 def head_of(text: str) -> LineHead | None:
-    """The head that a text begins with, once its time is off; None: it has none of this kind."""
+    """The head that a text without its time begins with; None: it has no such head."""
     default = _DEFAULT.match(text)
     if default is not None:
         return LineHead(default["level"], default["logger"] if "." in default["logger"] else "", default.end())

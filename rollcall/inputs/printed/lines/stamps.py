@@ -19,7 +19,7 @@ _HALF = _TIME.replace(r"\d\d)", r"\d\d?)", 1) + "(?: (?P<half>[AP]M))?"
 """A time of the day whose hour may have one digit, and be one of twelve."""
 _NAMED_ZONES = r"[ECMPA][SD]T|[CEW]ES?T|AE[SD]T|NZ[SD]T|BST|IST|JST|KST|MSK|SGT|HKT"
 _ZONE = rf"(?: ?(?P<zone>Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\w:])| (?:{_NAMED_ZONES})(?!\w))?"
-"""One that has another name than UTC or GMT is of several countries, or of summer alone: its time is local."""
+"""A name other than UTC or GMT belongs to several countries, or only to summer: its time is local."""
 _FULL = re.compile(rf"\[?{_DATE}[T _]{_TIME}{_ZONE}\]?")
 _COMPACT = re.compile(
     r"\[?(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)[T ]"
@@ -62,7 +62,7 @@ _GLOG = re.compile(rf"[IWEF]\d{{4}} {_TIME}(?= )")
 
 
 _BEGINS = re.compile(rf"\[?(?:\d|[%|]|{'|'.join(_MONTHS)}|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? |[IWEF]\d{{4}} )")
-"""What else a text begins with, no form has: a test before any of them."""
+"""No form begins with another character: a first test before all of them."""
 
 
 EARLIEST_MS, LATEST_MS = -62_135_510_400_000, 253_402_214_399_999

@@ -197,7 +197,7 @@ def _is_dated(text: str) -> bool:
 
 
 def beginning_of(line: str) -> Entry | None:
-    """The entry that a broker's line begins: it has a time, and does not go on with the one before. None: no entry."""
+    """The entry that a broker's line begins: it has a time, and does not continue the previous one. None: no entry."""
     entry = None if continues(line) else entry_of("", 0, line)
     return None if entry is None or entry.at_ms is None else entry
 
@@ -353,7 +353,7 @@ def _stamped(entry: Entry, stamp: Stamp) -> Entry:
 
 
 def lacks_exception(text: str) -> bool:
-    """Return True if a message goes on with the exception in the lines behind it."""
+    """Return True if a message continues with the exception in the following lines."""
     return text.endswith(_EXCEPTION_FOLLOWS)
 
 
@@ -363,7 +363,7 @@ def is_exception(text: str) -> bool:
 
 
 def joined(entry: Entry) -> Entry:
-    """An entry whose message goes on in the lines behind it: those that are no stack frames belong to its text."""
+    """An entry whose message continues in the following lines: those that are not stack frames belong to its text."""
     if not entry.tail:
         return entry
     stripped = filter(None, map(str.strip, entry.tail))

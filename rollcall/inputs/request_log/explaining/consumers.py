@@ -73,7 +73,7 @@ def explain_consumer(context: Context, request: ConsumerGroupHeartbeatRequest) -
 
 
 def _seen_gone(context: Context, *member_ids: str) -> GroupObservedRequest:
-    """Of the newer protocol; once none of it is left, the group is of its classic members again."""
+    """Of the newer protocol; once they all left, the group belongs to its classic members again."""
     gone = [gone_member(member_id, is_expiry=False) for member_id in member_ids]
     return context.seen("a member of a consumer group is answered that it is none", gone=gone)
 

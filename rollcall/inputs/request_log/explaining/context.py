@@ -152,7 +152,7 @@ class Context(NamedTuple):
 
     def unlogged_join(self, member_id: str, listed: JoinGroupResponseMember | None = None) -> JoinGroupRequest | None:
         """The JoinGroup of a member that no line shows: its client died before the answer. listed: the leader's answer
-        lists it so. Its fields are those of its first JoinGroup or an earlier one, else those of another member.
+        lists it so. Its fields are those of its first JoinGroup or an earlier one, or another member's.
         """
         group, instance_id = self.group, None if listed is None else listed.group_instance_id
         offered, member = self.offered.get(member_id), group.members.get(member_id)

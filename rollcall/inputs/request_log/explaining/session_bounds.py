@@ -1,7 +1,7 @@
 """How long the sessions of an unknown consumer group are: longer than silences that members survived, and no longer
 than those that removed one.
 
-Knows durations alone; must not know where they come from.
+Knows only durations; must not know where they come from.
 """
 
 from __future__ import annotations

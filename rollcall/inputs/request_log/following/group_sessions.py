@@ -251,8 +251,8 @@ class Sessions:
         return self.model.adopt_first([[seen]], expired[0].deadline_ms, lambda trials: trials[0].fits) is not None
 
     def note_survived(self, due: Due, at_ms: int, request_id: str) -> None:
-        """A member's session goes on though by our clock it has ended: it begins anew when it would have ended, or now,
-        after a hole of the log. So the sessions of a consumer group are longer than assumed.
+        """A member's session continues though by our clock it has ended: it begins anew when it would have ended, or
+        now, after a hole of the log. So the sessions of a consumer group are longer than assumed.
         """
         model, consumer = self.model, self.model.group.consumer
         anew_ms = due.deadline_ms if at_ms - due.deadline_ms < HOLE_MS else at_ms

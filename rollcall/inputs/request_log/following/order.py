@@ -38,7 +38,7 @@ class Order:
 
     @property
     def is_too_deep(self) -> bool:
-        """Whether no other request may come before the one being taken."""
+        """Whether only the request being taken can come next."""
         return self.depth > DEEPEST
 
     def read(self, entry: LoggedRequest) -> None:

@@ -127,7 +127,7 @@ class PassedDeadline:
 
     @cached_property
     def is_shown(self) -> bool | None:
-        """Whether answers show that the session has ended; None: nothing at hand shows it or that it goes on."""
+        """Whether answers show that the session has ended; None: nothing at hand shows that it ended or continued."""
         return shown_end(self.model.group, self.order.since(self.entry), self.due)
 
     @cached_property
@@ -269,7 +269,7 @@ class PassedDeadline:
 
     @property
     def _heard_ms(self) -> int:
-        """When a member whose session went on is heard again; now, of another deadline."""
+        """When a member whose session continued is seen again; now, of another deadline."""
         return self.at_ms if self.heard is None else max(self.at_ms, self.heard.request.received_at_ms)
 
     def lies_in_a_hole(self) -> bool:

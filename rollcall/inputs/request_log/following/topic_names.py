@@ -1,4 +1,4 @@
-"""The names of topics that a client names by id alone, where the log shows them.
+"""The names of topics that a client names only by id, where the log shows them.
 
 The newer group protocol names topics by id: a member is given ids, and the names it subscribes to are in its first
 heartbeat. An id assigned to members has one of the names that all of them subscribe to; if one name is left, it is that
@@ -121,7 +121,7 @@ class TopicNames:
                 self._narrow(other, among)
 
     def indistinct(self) -> dict[str, str]:
-        """An id for each name of those of which no line shows which id has which: any order of them fits the log."""
+        """An id for each name that no line ties to an id: any order of them fits the log."""
         ids: dict[frozenset[str], list[str]] = {}
         for topic_id, among in self.candidates.items():
             ids.setdefault(among, []).append(topic_id)

@@ -2,7 +2,7 @@
 
 Kafka numbers the connections of each network thread from 0 (`SocketServer.Processor.nextConnectionId`), and a line
 names the thread and the number. So a number that another client has later shows that the broker began anew in between,
-while none of its connections was open. Knows times and connections; knows no group.
+while it had no open connection. Knows times and connections; knows no group.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Connections(msgspec.Struct):
         return [Restart(from_ms, began_ms, self._loaded_ms(began_ms)) for from_ms, began_ms in sorted(found)]
 
     def _closed(self) -> list[tuple[int, int]]:
-        """The times in which none of the connections was open."""
+        """The times in which no connection was open."""
         found: list[tuple[int, int]] = []
         spans = sorted((each.first_ms, each.last_ms) for each in self.open.values())
         last_ms = spans[0][1] if spans else 0

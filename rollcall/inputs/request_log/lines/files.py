@@ -45,7 +45,7 @@ class LogLine(NamedTuple):
     number: int
     """Its place in the file, from 1."""
     at_ms: int | None
-    """Its timestamp, else that of the line above, else None."""
+    """Its timestamp, or that of the line above, or None."""
     text: bytes
     """The line without its end."""
     broken: str = ""
@@ -133,7 +133,7 @@ def read_lines(
 
 
 def _timed(texts: Iterable[bytes], clock: LogClock) -> Iterator[tuple[bytes, int | None]]:
-    """Each line with its time: its own timestamp, else the time of the line above it.
+    """Each line with its time: its own timestamp, or the time of the line above it.
 
     The timestamp of a single line that is a day ahead of both its neighbours is wrong, and not used.
     """

@@ -117,7 +117,7 @@ class LineReader:
         self.topics = TopicMetadata()
         """What the lines so far show of topics."""
         self.consumer_groups: set[str] = set()
-        """Groups of which a heartbeat of the newer protocol was seen."""
+        """Groups with a heartbeat of the newer protocol."""
 
     def read(self, line: LogLine) -> list[LoggedRequest] | str:
         """The requests in a line, one for each group it names; or why it is skipped. Raises Unreadable."""

@@ -1,4 +1,4 @@
-"""A log file that grows, and is rotated: its lines as they are written, and a position from which to go on.
+"""A log file that grows, and is rotated: its lines as they are written, and a position from which to continue.
 
 A line is given once its end is written. When the file is renamed or copied away and begins anew, the rest of the old
 file is read first, then the files that were rotated since, oldest first, then the new file. A file is known by its

@@ -1,7 +1,7 @@
 """The JSON of a line as the messages of `schemas`: one decoder for each API and version, made from the declared fields.
 
 A decoder asks for exactly the fields that its version carries, in Kafka's camelCase, bytes as base64. A field that is
-missing or of another type is an error that names the field. Everything else in the line is passed over.
+missing or of another type is an error that names the field. The rest of the line is ignored.
 
 Knows JSON and the declared messages; knows no rule of the protocol and no timestamps.
 """
@@ -96,7 +96,7 @@ def error_of(code: int) -> Error:
 
 @cache
 def _wire_type(shape: type[Shape], version: int) -> type[msgspec.Struct]:
-    """The shape with the fields of one version alone, every one of them mandatory, in camelCase."""
+    """The shape with only the fields of one version, all mandatory, in camelCase."""
     hints = get_type_hints(shape, include_extras=True)
     fields = [(name, _wire_hint(hints[name], version)) for name, _ in carried_names(shape, version)]
     return msgspec.defstruct(f"{shape.__name__}{version}", fields, rename="camel", gc=False)

@@ -32,9 +32,9 @@ def topic_of(pairs: Mapping[str, str]) -> Topic | None:
     name = pairs.get(TOPIC, "").strip()
     options = {key: text.strip() for key, text in pairs.items() if key.startswith(KAFKA_PREFIX)}
     if not name:
-        raise ConfigError(f"{SOURCE}=kafka: needs {TOPIC}")
+        raise ConfigError(f"needs {TOPIC}", SOURCE, "kafka")
     if not options.get("kafka.bootstrap.servers"):
-        raise ConfigError(f"{SOURCE}=kafka: needs kafka.bootstrap.servers")
+        raise ConfigError("needs kafka.bootstrap.servers", SOURCE, "kafka")
     return Topic(name, options)
 
 

@@ -95,7 +95,7 @@ def login_of(settings: Settings) -> UpstreamLogin:
         password = path.read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or error
-        raise ConfigError(f"{PREFIX}upstream.sasl.password.file={path}: cannot be read: {why}") from None
+        raise ConfigError(f"cannot be read: {why}", f"{PREFIX}upstream.sasl.password.file", path) from None
     return UpstreamLogin(tls, settings.upstream_sasl_mechanism, settings.upstream_sasl_username, password)
 
 

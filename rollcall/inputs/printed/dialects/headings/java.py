@@ -1,7 +1,7 @@
 """What stands before the messages of Java's clients, whose layouts differ from application to application.
 
 The prefix `[Consumer clientId=.., groupId=..]` is looked for wherever it stands. Before 1.0 there is none: the class
-that prints tells such a line. Words that no other library has, and exceptions, need neither.
+that prints tells such a line. Words of this library only, and exceptions, need neither.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ITS_OWN = re.compile(
     r"KafkaException: Unexpected error in join group response: |FencedInstanceIdException: The broker rejected |"
     r"(?:CommitFailed|RebalanceInProgress)Exception: (?:Offset c|C)ommit cannot be completed since "
 )
-"""Words that no other library has, of a line without its prefix, or of an application's own."""
+"""Words of this library only, in a line without its prefix, or in an application's own."""
 _THROWN = re.compile(
     r"(?:CommitFailed|RebalanceInProgress)Exception: (?:Offset c|C)ommit cannot be completed since [^\"\\\n]{1,2000}"
 )

@@ -1,6 +1,6 @@
 """How kafka-python's lines differ from aiokafka's: aiokafka began as a copy of kafka-python, wording and all.
 
-The logger tells them apart. Where a layout leaves it out, only what no other client prints is believed.
+The logger tells them apart. If a layout leaves it out, only what this client alone prints is believed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _REST = re.compile(rf"{SEPARATORS}(?:{LEVEL}(?=[\s|:-]))?[\s|:,\])-]{{0,40}}")
 _BEHIND = re.compile(
     r"(?:, [a-z_]\w{0,60}-[\w<>]{1,80}-\d{1,6}| \[(?:run|poll|close|\w{0,60}_\w{1,60})(?::\d{1,6})?\])\Z"
 )
-"""Module, function and line, or the function alone, where a layout has them at the end."""
+"""Module, function and line, or only the function, where a layout has them at the end."""
 
 
 def heading_of(
@@ -47,7 +47,7 @@ def heading_of(
 
 
 def _message_by(entry: Entry, loggers: Collection[str]) -> str | None:
-    """The message, without a final dot, of an entry that one of these loggers printed; None: none of them did.
+    """The message, without a final dot, of an entry that one of these loggers printed; None: they did not.
 
     In a layout that no rule knows, a logger's name before the message is enough.
     """
@@ -63,6 +63,6 @@ def _message_by(entry: Entry, loggers: Collection[str]) -> str | None:
 
 
 def _bare(entry: Entry) -> str:
-    """The message alone, without a level, a thread or a process before it."""
+    """Only the message, without a level, a thread or a process before it."""
     text = _BEHIND.sub("", entry.printed).rstrip(". ")
     return text[asides_length(text) :]
