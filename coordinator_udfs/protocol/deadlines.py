@@ -58,7 +58,7 @@ def arm_session(group: Group, member: Member, length_ms: int, turn: Turn) -> Non
 
 
 def arm_join(group: Group, length_ms: int, turn: Turn) -> None:
-    """(Re)starts the group's one join timer; of length zero, it fires at the end of this turn.
+    """(Re)starts the group's one join timer; of length zero, it fires after the requests of the same millisecond.
 
     While a member's timeouts are unknown no timer runs, since its length is the longest of these timeouts.
     """
@@ -93,8 +93,7 @@ def arm_sweep(group: Group, turn: Turn) -> None:
 
 def _deadline(group: Group, length_ms: int, timer: Timer, turn: Turn) -> int:
     if length_ms <= 0:
-        turn.at_once.append(timer)
-        return turn.armed_from_ms
+        return note_deadline(group, turn.now_ms)
     if timer is not Timer.SWEEP:
         turn.emit(TimerArmed(at_ms=turn.now_ms, timer=timer, length_ms=length_ms))
     return note_deadline(group, turn.armed_from_ms + length_ms)

@@ -12,7 +12,7 @@ from rollcall.coordinator_udfs.protocol import history
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.consumer.fencing import expire_member
 from rollcall.coordinator_udfs.protocol.consumer.lifecycle import learn_topics
-from rollcall.coordinator_udfs.protocol.deadlines import Due, earliest, own_deadlines
+from rollcall.coordinator_udfs.protocol.deadlines import Due, earliest
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.group_configs import consumer_config_of
 from rollcall.coordinator_udfs.protocol.membership import remove_member
@@ -55,7 +55,6 @@ def fire_due(
         if group.consumer is not None:
             learn_topics(group.consumer, turn)
         _fire(group, due, turn)
-        fire_at_once(group, turn)
         group.updated_at_ms = max(group.updated_at_ms, turn.now_ms)
         group.work += _DEADLINE_WORK + len(group.roster.members) // _MEMBERS_A_UNIT
         if group.work >= most_work:
@@ -67,14 +66,6 @@ def pass_idle(group: Group, until_ms: int, config: GroupConfig) -> None:
     """Skips recurring deadlines up to until_ms that find nothing to do."""
     pass_idle_joins(group, until_ms)
     pass_idle_sweeps(group, until_ms, config)
-
-
-def fire_at_once(group: Group, turn: Turn) -> None:
-    """Fires the timers of length zero that this turn armed and nothing has cancelled since."""
-    while turn.at_once:
-        timer = turn.at_once.pop(0)
-        if dict(own_deadlines(group))[timer] is not None:
-            _fire_group_timer(group, timer, turn)
 
 
 def _fire(group: Group, due: Due, turn: Turn) -> None:

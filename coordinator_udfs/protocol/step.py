@@ -25,7 +25,7 @@ from rollcall.coordinator_udfs.protocol.deadlines import exact_next_deadline_ms,
 from rollcall.coordinator_udfs.protocol.delete_groups import delete_groups
 from rollcall.coordinator_udfs.protocol.describe_configs import describe_configs
 from rollcall.coordinator_udfs.protocol.describe_groups import describe_groups
-from rollcall.coordinator_udfs.protocol.expiry import fire_at_once, fire_due, pass_idle
+from rollcall.coordinator_udfs.protocol.expiry import fire_due, pass_idle
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.group_configs import consumer_config_of
 from rollcall.coordinator_udfs.protocol.heartbeat import heartbeat
@@ -105,8 +105,6 @@ def step(
     else:
         learn_topics(group.consumer, turn)
         CONSUMER_HANDLERS[type(request)](group, request, turn)
-    if turn.at_once:
-        fire_at_once(group, turn)
     if now_ms > group.updated_at_ms:
         group.updated_at_ms = now_ms
     return turn.effects

@@ -24,15 +24,13 @@ class Turn:
     """One turn of a group. No dataclass, since one is made for every request.
 
     now_ms: when it happens. armed_from_ms: what new deadlines count from; on the processing clock that is the batch's
-    timestamp, so that a slow coordinator costs no member its session. at_once: timers of length zero that were started
-    in this turn and fire at its end. is_live: armed_from_ms is the batch's; otherwise it is now_ms. topics,
-    topics_version: the topics that exist for a consumer group, which may be newer than the settings. consumer: the
-    settings of consumer groups as they hold for this one.
+    timestamp, so that a slow coordinator costs no member its session. is_live: armed_from_ms is the batch's; otherwise
+    it is now_ms. topics, topics_version: the topics that exist for a consumer group, which may be newer than the
+    settings. consumer: the settings of consumer groups as they hold for this one.
     """
 
     __slots__ = (
         "armed_from_ms",
-        "at_once",
         "config",
         "consumer",
         "effects",
@@ -54,7 +52,6 @@ class Turn:
         self.is_live = armed_from_ms is not None
         self.armed_from_ms = now_ms if armed_from_ms is None else armed_from_ms
         self.effects: list[Effect] = [] if effects is None else effects
-        self.at_once: list[Timer] = []
         self.consumer: ConsumerConfig = config.consumer
         self.topics: Mapping[str, int] | None = config.topics
         self.topics_version = config.topics_version

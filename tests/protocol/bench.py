@@ -114,6 +114,8 @@ class GroupBench:
         self.group = Group(group_id)
         self.now_ms = 0
         self.effects: list[Effect] = []
+        self.is_tied = False
+        """Whether the next request is of the same millisecond; else what is due at its moment fires behind it."""
         self._sent = 0
 
     def set(self, **settings: Any) -> None:
@@ -162,6 +164,8 @@ class GroupBench:
     def _handle(self, request: GroupRequest) -> None:
         self._take(expire_due(self.group, self.now_ms - 1, self.config))
         self._take(step(self.group, request, self.now_ms, self.config))
+        if not self.is_tied:
+            self._take(expire_due(self.group, self.now_ms, self.config))
 
     def _take(self, effects: Iterable[Effect]) -> None:
         self.effects += effects

@@ -8,7 +8,7 @@ from rollcall.coordinator_udfs.protocol.deadlines import earliest, next_deadline
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.step import expire_due, step
 from rollcall.coordinator_udfs.protocol.turn import Timer
-from rollcall.schemas.effects import MemberRemoved, StateChanged, TimerArmed
+from rollcall.schemas.effects import JoinPhaseEnded, MemberRemoved, StateChanged, TimerArmed
 from rollcall.schemas.errors import Error
 from rollcall.schemas.observed_messages import GroupObservedRequest, ObservedConsumer
 from tests.protocol.bench import Bench
@@ -103,14 +103,19 @@ def test_ties_go_to_sessions_and_then_to_the_groups_own_timers() -> None:
     assert order == ["m2", "m1", "m3", Timer.JOIN, Timer.SYNC, Timer.SWEEP]
 
 
-@rule("Timers: of length zero they fire at the end of the turn, before the next request; of a millisecond they run")
-@pytest.mark.parametrize("delay_ms", [0, 1])
-def test_a_timer_of_no_length_fires_at_once(delay_ms: int) -> None:
-    bench = Bench(group_initial_rebalance_delay_ms=delay_ms)
-    assert (bench.enter("m1").is_parked, bench.deadlines().get("join")) == (delay_ms == 1, delay_ms or None)
+@rule("Timers: of length zero they fire after the requests of the same millisecond, and before the next one")
+@pytest.mark.parametrize(("next_ms", "in_the_first"), [(0, 2), (1, 1)])
+def test_a_timer_of_no_length_leaves_a_tie_to_the_requests(next_ms: int, in_the_first: int) -> None:
+    bench = Bench(group_initial_rebalance_delay_ms=0)
+    bench.is_tied = True
+    assert bench.enter("m1").is_parked
+    bench.at(next_ms)
+    bench.enter("m2")
+    bench.tick(next_ms)
+    assert [len(ended.member_ids) for ended in bench.of(JoinPhaseEnded)] == [in_the_first]
 
 
-@rule("Timers: of length zero they fire at the end of an expiry too")
+@rule("Timers: of length zero they fire at once in an expiry")
 def test_a_timer_of_no_length_that_an_expiry_starts_fires_at_once() -> None:
     bench = quiet_bench()
     bench.client("m1", session_ms=4_000)

@@ -7,7 +7,7 @@ from typing import Any
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.states import GroupState
-from rollcall.coordinator_udfs.protocol.step import step
+from rollcall.coordinator_udfs.protocol.step import expire_due, step
 from rollcall.schemas.effects import Effect, RebalanceEnded, RebalanceStarted
 from rollcall.schemas.messages import GroupRequest, JoinGroupRequest
 from tests import requests
@@ -22,7 +22,12 @@ def join(request_id: str, client_id: str, member_id: str = "", version: int = 3)
 
 
 def ask(group: Group, *requests: GroupRequest) -> list[Effect]:
-    return [effect for request in requests for effect in step(group, request, 1000, AT_ONCE)]
+    """Each a millisecond after the one before."""
+    effects: list[Effect] = []
+    for request in requests:
+        at_ms = group.updated_at_ms + 1
+        effects += step(group, request, at_ms, AT_ONCE) + expire_due(group, at_ms, AT_ONCE)
+    return effects
 
 
 def test_a_join_that_arrives_twice_word_for_word_is_two_members_never_one_counted_twice() -> None:

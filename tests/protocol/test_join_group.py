@@ -7,7 +7,7 @@ import pytest
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.states import GroupState
-from rollcall.coordinator_udfs.protocol.step import step
+from rollcall.coordinator_udfs.protocol.step import expire_due, step
 from rollcall.schemas.effects import MemberIdGiven
 from rollcall.schemas.errors import Error
 from tests import requests
@@ -41,7 +41,8 @@ def test_a_dynamic_client_is_given_its_id_first(v: int) -> None:
 def test_a_protocol_named_twice_counts_once() -> None:
     protocols = [("default", b"first"), ("default", b"second")]
     request = requests.join("m1", group="g", protocol_type="connect", protocols=protocols)
-    group = Group("g")
-    step(group, request, 0, GroupConfig(group_initial_rebalance_delay_ms=0))
+    group, config = Group("g"), GroupConfig(group_initial_rebalance_delay_ms=0)
+    step(group, request, 0, config)
+    expire_due(group, 0, config)
     assert [member.protocols for member in group.members.values()] == [{"default": b"first"}]
     assert (group.state, group.protocol_name) == (GroupState.COMPLETING_REBALANCE, "default")

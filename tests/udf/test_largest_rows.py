@@ -71,9 +71,10 @@ def fill(played: Played, client_id: str, metadata: bytes, most: int, at_once: in
 
 def rebalance_and_describe(played: Played, assignment: bytes, most: int) -> None:
     """The join phase ends, the leader assigns to as many as one request may name, an administrator asks."""
-    played.now_ms += 31_000
-    played.batch()
     assert played.outcome.row is not None
+    if played.outcome.row.state == "PreparingRebalance":
+        played.now_ms += 31_000
+        played.batch()
     assert (played.outcome.row.state, len(played.ids())) == ("CompletingRebalance", played.outcome.row.member_count)
     generation, leader = played.outcome.row.generation_id, str(played.outcome.row.leader_id)
     assigned = {member_id: assignment for member_id in played.ids()[:most]}
