@@ -29,12 +29,11 @@ TOPIC = "orders-by-customer"
 
 
 def drive(group: Group, at_ms: int, sent: Iterable[GroupRequest]) -> list[Effect]:
-    """The effects of requests that all arrive at one moment, as for a caller: what was due before each fires first."""
-    effects = list[Effect]()
+    """The effects of requests that all arrive at one moment: what was due before fires first, what is due then last."""
+    effects = expire_due(group, at_ms - 1, CONFIG)
     for request in sent:
-        effects += expire_due(group, at_ms - 1, CONFIG)
         effects += step(group, request, at_ms, CONFIG)
-    return effects
+    return effects + expire_due(group, at_ms, CONFIG)
 
 
 def join(n: int, member_id: str, at_ms: int) -> JoinGroupRequest:

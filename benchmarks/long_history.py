@@ -37,6 +37,7 @@ def _life(count: int, members: int) -> list[EffectRow]:
 
     at_ms = FIRST_MS
     play(at_ms, (join(n, "", at_ms) for n in range(members)))
+    play(at_ms + 100, syncs(group, group.generation_id, at_ms + 100))
     while len(rows) < count:
         at_ms += ROUND_MS
         play(at_ms, rejoins(group, at_ms))

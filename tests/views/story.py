@@ -145,14 +145,17 @@ class Story:
     # ------------------------------------------------------------ what comes of it
 
     def send(self, at_ms: int, request: StreamRequest) -> list[EffectRow]:
-        """The rows a request leads to, after what fell due before it. Requests are numbered, as a gateway does."""
+        """The rows of a request, between what fell due before it and what is due at its moment.
+
+        Requests are numbered, as a gateway does.
+        """
         self.sent += 1
         request.received_at_ms, request.request_seq = at_ms, self.sent
-        return self._turn(at_ms, [msgspec.json.encode(request).decode()])
+        return self._turn(at_ms, [msgspec.json.encode(request).decode()]) + self.let_time_pass(at_ms)
 
-    def let_time_pass(self, at_ms: int) -> None:
-        """Time passes: everything due up to and at at_ms happens."""
-        self._turn(at_ms + 1, [])
+    def let_time_pass(self, at_ms: int) -> list[EffectRow]:
+        """Time passes: everything due up to and at at_ms happens. Returns its rows."""
+        return self._turn(at_ms + 1, [])
 
     def _turn(self, at_ms: int, texts: list[str]) -> list[EffectRow]:
         settings = StreamSettings(group=self.config, clock=Clock.EVENT, watermark_delay_ms=0)
