@@ -9,8 +9,9 @@ v0, gives the member id of its answer a name, and `$m1` can be used wherever tha
 `{"at_ms": 5000, "api": "CreateTopics", "topics": {"t3": 4}}`, "CreatePartitions" alike, and "DeleteTopics" with a list
 of names; none of these is answered.
 A line out: at_ms, request_id, api and the fields of the response; with --effects every other fact too, each with its
-`effect` and `group_id`. Before a request every earlier deadline fires; a tie goes to the request; a Tick fires all up
-to and at its time; the end of input fires nothing. A malformed line ends the run: its number on stderr, status 2.
+`effect` and `group_id`. Before a request every earlier deadline fires; a tie goes to the request; a timer of length
+zero fires behind the request that started it; a Tick fires all up to and at its time; the end of input fires nothing.
+A malformed line ends the run: its number on stderr, status 2.
 
 Knows lines and virtual time; knows no rule of the protocol.
 """
@@ -154,13 +155,16 @@ class Trace:
     def _step(self, request: GroupRequest, at_ms: int, collect: list[Response] | None = None) -> Iterator[Line]:
         group_id = group_id_of(request)
         group = self.groups.get(group_id) or Group(group_id)
+        due_ms = next_deadline_ms(group)
         effects = step(group, request, at_ms, self.config)
-        if group.is_kept:
-            self.groups[group_id] = group
-        self._come_back(group)
         if collect is not None:
             collect += [effect.response for effect in effects if isinstance(effect, Reply)]
             effects = [effect for effect in effects if not isinstance(effect, Reply)]
+        if due_ms is None or due_ms > at_ms:
+            effects += expire_due(group, at_ms, self.config)
+        if group.is_kept:
+            self.groups[group_id] = group
+        self._come_back(group)
         yield from self._lines(group_id, effects)
 
     def _lines(self, group_id: str, effects: Iterable[Effect]) -> Iterator[Line]:
