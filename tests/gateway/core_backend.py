@@ -148,7 +148,7 @@ class CoreBackend:
 
 
 class SteppedBackend(CoreBackend):
-    """The same in virtual time, which goes on when `pass_until` says so."""
+    """The same in virtual time, which goes on when `pass_until` says so. Each request has its millisecond for itself."""
 
     def _now(self) -> int:
         return self._now_ms
@@ -158,6 +158,12 @@ class SteppedBackend(CoreBackend):
             self.by_id[group.group_id] = group
         else:
             self.by_id.pop(group.group_id, None)
+
+    def _apply(self, request: GroupRequest) -> None:
+        super()._apply(request)
+        group = self.by_id.get(group_id_of(request))
+        if group is not None:
+            self._expire(group)
 
     def pass_until(self, at_ms: int) -> bool:
         """Goes on to the first deadline before at_ms and fires it; False: there is none, and it is at_ms now."""
