@@ -119,6 +119,43 @@ def syncing() -> Story:
     return story
 
 
+def static_member_replaced_while_joining() -> Story:
+    """b, instance i-1, starts anew at 3 s while c's rebalance awaits it, and sends no SyncGroup after the others."""
+    story = _with_static_member("static joining")
+    story.join(2900, "c", rebalance_timeout_ms=4000)
+    story.join(3000, "b", instance_id="i-1", again_as="", rebalance_timeout_ms=4000)
+    story.join(3100, "a", rebalance_timeout_ms=4000)
+    story.sync(3200, "a", {"a": ["t-0"], "b": ["t-1"], "c": []})
+    story.sync(3300, "c")
+    return story
+
+
+def static_member_replaced_before_its_sync() -> Story:
+    """b, instance i-1, starts anew in a Stable group at 3 s, and has sent no SyncGroup under its old id."""
+    story = _with_static_member("static unsynced", syncs=False)
+    story.join(3000, "b", instance_id="i-1", again_as="", rebalance_timeout_ms=4000)
+    story.sync(3100, "b")
+    return story
+
+
+def static_member_replaced_after_its_sync() -> Story:
+    """b, instance i-1, starts anew in a Stable group at 3 s, and has sent its SyncGroup under its old id."""
+    story = _with_static_member("static synced")
+    story.join(3000, "b", instance_id="i-1", again_as="", rebalance_timeout_ms=4000)
+    return story
+
+
+def _with_static_member(name: str, *, syncs: bool = True) -> Story:
+    """a and b, instance i-1, form generation 2 at 2.1 s, which is Stable at 2.2 s; 4 s to rejoin."""
+    story = one_member(name)
+    story.join(2000, "b", instance_id="i-1", rebalance_timeout_ms=4000)
+    story.join(2100, "a", rebalance_timeout_ms=4000)
+    story.sync(2200, "a", {"a": ["t-0"], "b": ["t-1"]})
+    if syncs:
+        story.sync(2300, "b")
+    return story
+
+
 def id_given() -> Story:
     """d was given an id at 2 s, good for 8 s, and has not come back."""
     story = one_member("id given")
@@ -144,7 +181,7 @@ def initial_delay() -> Story:
 
 
 def stories() -> list[Story]:
-    """All of them."""
+    """All of them but `replaced_static_members`."""
     return [
         two_members(),
         one_leaves(),
@@ -160,4 +197,13 @@ def stories() -> list[Story]:
         id_given(),
         subscription_changed(),
         initial_delay(),
+    ]
+
+
+def replaced_static_members() -> list[Story]:
+    """Those of one static member that starts anew at another moment of a generation each."""
+    return [
+        static_member_replaced_while_joining(),
+        static_member_replaced_before_its_sync(),
+        static_member_replaced_after_its_sync(),
     ]

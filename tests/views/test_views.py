@@ -9,7 +9,7 @@ import pytest
 from rollcall.answers.why.slack import Slack, gaps_of, slack_of
 from rollcall.history.facts import effects_in
 from rollcall.history.members import Names, memberships_of
-from tests.views.histories import stories
+from tests.views.histories import replaced_static_members, stories
 from tests.views.story import one_member, write_effects
 from tests.views.view_rows import Views
 from tests.why.reading import all_facts
@@ -18,7 +18,7 @@ from tests.why.reading import all_facts
 @pytest.fixture(scope="module")
 def ask(tmp_path_factory: pytest.TempPathFactory) -> Views:
     home: Path = tmp_path_factory.mktemp("home")
-    write_effects(home, {story.group_id: story.rows for story in stories()})
+    write_effects(home, {story.group_id: story.rows for story in (*stories(), *replaced_static_members())})
     return Views(home)
 
 
@@ -63,6 +63,15 @@ def test_the_first_delay_is_a_deadline_and_so_is_its_extension(ask: Views) -> No
 
 def test_the_wait_for_the_leaders_sync_is_a_deadline(ask: Views) -> None:
     assert ask("groups", "syncing", *GROUP) == [("CompletingRebalance", 2, "range", 2, 0, 6100)]
+
+
+def test_the_sync_of_a_static_member_replaced_in_the_join_phase_is_awaited(ask: Views) -> None:
+    assert ask("groups", "static joining", *GROUP) == [("Stable", 3, "range", 3, 0, 7100)]
+
+
+def test_after_the_join_phase_the_sync_of_the_replaced_id_is_awaited_and_not_of_the_new_one(ask: Views) -> None:
+    assert ask("groups", "static unsynced", *GROUP) == [("Stable", 2, "range", 2, 0, 6100)]
+    assert ask("groups", "static synced", *GROUP) == [("Stable", 2, "range", 2, 0, 12_200)]
 
 
 def test_an_id_given_out_is_counted_and_timed(ask: Views) -> None:

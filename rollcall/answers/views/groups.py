@@ -19,7 +19,8 @@ GROUPS = View(
     rule=(
         "A group is known from group_created until group_removed; its state, generation, protocol and leader are those "
         "of its latest state_changed fact (none yet: Empty, generation 0). A leader that returned as a static member "
-        "leads under its new id."
+        "leads under its new id. A SyncGroup is awaited from every id that a generation was formed with, also from one "
+        "whose place a static member took since."
     ),
     columns=(
         GROUP_ID,
@@ -81,7 +82,7 @@ WITH turns AS (
     count_if(is_member) AS member_count,
     min(CASE WHEN is_member AND waits_for IS NULL THEN session_from_ms + session_timeout_ms END) AS session_due_ms,
     min(coalesce(synced_generation_id, 0)) FILTER (
-      WHERE is_member AND NOT (replaces_member_id IS NOT NULL AND synced_generation_id IS NULL)
+      WHERE is_in_generation AND (is_member OR replaced_by_member_id IS NOT NULL)
     ) AS synced_generation_id,
     collect_list(struct(member_id, group_instance_id, is_member)) FILTER (WHERE group_instance_id IS NOT NULL)
       AS statics,
@@ -99,7 +100,8 @@ WITH turns AS (
     coalesce(move.to_state, 'Empty') AS state,
     coalesce(move.generation_id, 0) AS generation_id,
     coalesce(type.to_type, type.group_type, 'classic') AS group_type,
-    coalesce(synced_generation_id < move.generation_id, false) AS are_syncs_awaited,
+    coalesce(synced_generation_id < move.generation_id, false)
+      AND move.to_state IN ('CompletingRebalance', 'Stable') AS are_syncs_awaited,
     get(filter(statics, s -> s.member_id = move.leader_id), 0).group_instance_id AS leader_instance_id,
     transform(
       filter(ids, i -> created_at_ms IS NULL OR i.at_ms > created_at_ms

@@ -195,6 +195,7 @@ the session."""
 
 LIVES = f"""--sql
   SELECT group_id, member_id, last_fact_ms, id_given, waits_for, synced_generation_id,
+    formed_ms IS NOT NULL AS is_in_generation,
     CASE WHEN is_heard THEN greatest(beat_ms, asked_ms) END AS last_seen_ms,
     CASE WHEN is_heard THEN greatest(beat_ms, released_ms, formed_ms) END AS session_from_ms
   FROM (
@@ -248,8 +249,8 @@ LIVES = f"""--sql
 """One row per member id in the facts of a group, and one with null for facts without one: the latest fact, the last
 accepted request, the start of the running session (restarted by every accepted Heartbeat and OffsetCommit, by the
 answer to a parked request, and by every generation with the member), what it waits for, the latest generation that it
-sent a SyncGroup for, and the outcome of an id that it was given. If no request of it is known, as from the offsets
-topic alone, the times of requests are null."""
+sent a SyncGroup for, whether the latest generation was formed with it, and the outcome of an id that it was given. If
+no request of it is known, as from the offsets topic alone, the times of requests are null."""
 
 _EARLIER_SESSIONS = f"""--sql
   SELECT group_id, member_id, CASE WHEN effect = 'member_joined' THEN said_ms - 1 ELSE said_ms END AS after_ms,
