@@ -148,7 +148,7 @@ class CoreBackend:
 
 
 class SteppedBackend(CoreBackend):
-    """The same in virtual time, which goes on when `pass_until` says so. Each request has its millisecond for itself."""
+    """The same in virtual time, which goes on when `pass_until` says so. No two requests share a millisecond."""
 
     def _now(self) -> int:
         return self._now_ms
