@@ -35,15 +35,14 @@ def _life(count: int, members: int) -> list[EffectRow]:
             # Effects are numbered within their millisecond.
             rows.append(row_of(effect, rows[-1].seq + 1 if rows and rows[-1].at_ms == effect.at_ms else 0))
 
-    at_ms = FIRST_MS
-    play(at_ms, (join(n, "", at_ms) for n in range(members)))
-    play(at_ms + 100, syncs(group, group.generation_id, at_ms + 100))
+    play(FIRST_MS, (join(n, "", FIRST_MS) for n in range(members)))
+    at_ms = FIRST_MS + 1000
     while len(rows) < count:
-        at_ms += ROUND_MS
         play(at_ms, rejoins(group, at_ms))
         play(at_ms + 100, syncs(group, group.generation_id, at_ms + 100))
         for beat in heartbeats(group, 10 * members, at_ms + 3000):
             play(beat.received_at_ms, [beat])
+        at_ms += ROUND_MS
     return rows
 
 

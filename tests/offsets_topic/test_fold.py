@@ -203,7 +203,7 @@ def test_half_of_a_conversion_at_the_end_of_a_dump_is_reported_as_the_groups_end
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("[]", "no JSON object"), ('{"v":9}', "version 9"), ("{", "cannot be read"), ('{"v":1}', "group_id")],
+    [("[]", "not a JSON object"), ('{"v":9}', "version 9"), ("{", "cannot be read"), ('{"v":1}', "group_id")],
 )
 def test_a_document_that_cannot_be_read_says_why(text: str, why: str) -> None:
     with pytest.raises(DocumentError, match=why):
