@@ -62,7 +62,7 @@ def _rebalance_s(members: int) -> float:
         drive(group, 5000, joins)
         drive(group, 5000, synced)
 
-    return _seconds(run, members, lambda group: group.state is GroupState.STABLE and group.generation_id == 3)
+    return _seconds(run, members, lambda group: group.state is GroupState.STABLE and group.generation_id == 2)
 
 
 @bench

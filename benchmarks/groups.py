@@ -84,9 +84,8 @@ def heartbeats(group: Group, count: int, start_ms: int) -> list[HeartbeatRequest
 
 
 def stable_group(members: int) -> Group:
-    """A Stable group in its second generation, at 2 s."""
+    """A Stable group in its first generation, at 2 s."""
     group = Group(GROUP_ID)
     drive(group, 1000, (join(n, "", 1000) for n in range(members)))
-    drive(group, 2000, rejoins(group, 2000))
     drive(group, 2000, syncs(group, group.generation_id, 2000))
     return group
