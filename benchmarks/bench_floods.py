@@ -16,6 +16,8 @@ from tests.wire_client import Client, framed
 
 FOR_S, EVERY_S = 4.0, 0.02
 CONNECTIONS = 50
+AT_LEAST_BYTES = 1 << 16
+"""What one write of the flood holds: with a write a request, short ones fill the sockets for most of a minute."""
 _QUIET = framed("Heartbeat", 4, group_id="quiet", member_id="m", generation_id=1)
 _HEARTBEAT = framed("Heartbeat", 4, group_id="g", member_id="m", generation_id=1)
 
@@ -80,7 +82,7 @@ def _flooded(address: Address, frame: bytes) -> Iterator[None]:
     process.start()
     try:
         if not answered.wait(60):
-            raise RuntimeError("no answer came to a flood")
+            raise RuntimeError("no answer came to a flood within 60 s")
         yield
     finally:
         process.kill()
@@ -89,6 +91,7 @@ def _flooded(address: Address, frame: bytes) -> Iterator[None]:
 
 def _flood(address: Address, frame: bytes, answered: multiprocessing.synchronize.Event) -> None:
     """Every connection sends the request as fast as it is read, and comes back when it is sent away."""
+    frames = frame * -(-AT_LEAST_BYTES // len(frame))
 
     async def read(client: Client) -> None:
         while await client.reader.read(1 << 20):
@@ -99,7 +102,7 @@ def _flood(address: Address, frame: bytes, answered: multiprocessing.synchronize
         reading = asyncio.create_task(read(client))
         try:
             while not reading.done():
-                client.send_raw(frame)
+                client.send_raw(frames)
                 await client.writer.drain()
         finally:
             reading.cancel()
