@@ -21,7 +21,7 @@ from rollcall.answers.queries import check_home
 from rollcall.answers.sql.engine import ask
 from rollcall.answers.views.lag import TREND_MS
 from rollcall.answers.views.records_lost import lost_in_all, with_all_lost
-from rollcall.history.words import at_most, moment, ms_of
+from rollcall.history.words import at_most, moment, ms_of, second
 from rollcall.jobs.group_facts import check_group
 from rollcall.programs.columns import aligned
 from rollcall.programs.terminal import Terminal, width_of
@@ -149,7 +149,7 @@ def _text(name: str, row: Mapping[str, Any]) -> str:
         case "trend_records":
             return f"{value:+d}"
         case "end_known_at":
-            return moment(value)[:19]
+            return second(value)
         case _:
             return visible(str(value))
 

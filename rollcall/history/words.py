@@ -28,6 +28,11 @@ def moment(at: int | datetime) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
 
 
+def second(at: int | datetime) -> str:
+    """`2026-03-01 03:12:00`."""
+    return moment(at)[:19]
+
+
 def ms_of(at: datetime) -> int:
     """A timestamp of an answer, UTC without a zone, in ms since the epoch."""
     return round(at.replace(tzinfo=UTC).timestamp() * 1000)
@@ -100,7 +105,7 @@ def _shown(column: str, counted: str | None, value: Any) -> str:
     if column.startswith("lag_"):
         return f"{value:,}"
     if isinstance(value, datetime):
-        return f"{moment(value)[:19]} UTC"
+        return f"{second(value)} UTC"
     return name_of(value) if column in ("cause", "end_cause") else str(value)
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from rollcall.answers.whatif.answer import WhatIfAnswer, assumptions, share_of, total
 from rollcall.answers.whatif.fidelity import Fidelity
-from rollcall.history.words import moment
+from rollcall.history.words import second
 from rollcall.programs.terminal import add_row, say, text_of
 from rollcall.programs.typed import as_typed
 from rollcall.shown.tables import show_table
@@ -87,7 +87,7 @@ def _say_recording(console: Console, report: Report) -> None:
     plays = len(recording.schedules) * (len(report.found.trial.settings) + 1)
     say(
         console,
-        f"{report.lines} lines from {_time(recording.from_ms)} to {_time(recording.until_ms)} (UTC): "
+        f"{report.lines} lines from {second(recording.from_ms)} to {second(recording.until_ms)} (UTC): "
         f"{len(recording.schedules)} groups, {processes} processes; {plays} plays in {report.seconds:.1f} s",
     )
     for key, value in report.inferred.items():
@@ -198,7 +198,3 @@ def _number(value: float | None) -> str:
 
 def _pair(values: Sequence[float]) -> str:
     return " -> ".join(_number(value) for value in values)
-
-
-def _time(at_ms: int) -> str:
-    return moment(at_ms)[:19]

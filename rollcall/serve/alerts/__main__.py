@@ -17,7 +17,7 @@ from threading import Event as Flag
 import click
 import msgspec
 
-from rollcall.history.words import moment
+from rollcall.history.words import second
 from rollcall.programs.command_line import conf_option, examples, home_option, run_command, set_option
 from rollcall.programs.errors import ConfigError, UserError
 from rollcall.programs.log_lines import log_to_standard_error
@@ -61,7 +61,7 @@ def command(what: str, home: str, conf: Path | None, given: tuple[str, ...]) -> 
             shown = (
                 f"{one.receiver} {one.event} {one.alarm.id} {one.alarm.group_id}: {one.alarm.sentence} ({one.answer})"
             )
-            print(f"{moment(one.at_ms)[:19]} {visible(shown)}")
+            print(f"{second(one.at_ms)} {visible(shown)}")
         return 0
     pairs = ({} if conf is None else read_file(conf)) | read_pairs(given, "--set ")
     settings = from_texts(AlertSettings, {key: text for key, text in pairs.items() if key.startswith(PREFIX)})
