@@ -75,6 +75,8 @@ class FileRead:
     recorded: int = 0
     """How many of its lines are a broker's requests or the topic's records about groups, which are no facts here."""
     notes: tuple[str, ...] = ()
+    is_whole: bool = True
+    """Whether no line was left out because too many before may matter."""
     unread: tuple[Unread, ...] = ()
     """Lines of programs whose other lines are read, and in a file without any, of programs that are not known."""
 
@@ -107,25 +109,13 @@ def _read_file(file: str) -> FileRead:
     """A file; for a large one only the first lines that may matter, if no line of these is understood."""
     if path_of(file).stat().st_size <= LARGE_BYTES:
         return _read(file, open_blocks(file))
-    breaks_off: list[bool] = []
-    first = _read(file, _first_that_matter(file, breaks_off))
+    first = _read(file, open_blocks(file), LINES_TRIED)
+    if first.is_whole:
+        return first
     if first.facts:
         return _read(file, open_blocks(file))
-    if breaks_off:
-        first.notes = (*first.notes, NOT_READ_WHOLE.format(first.lines, LINES_TRIED))
+    first.notes = (*first.notes, NOT_READ_WHOLE.format(first.lines, LINES_TRIED))
     return first
-
-
-def _first_that_matter(file: str, breaks_off: list[bool]) -> Iterator[bytes]:
-    """A file in blocks, up to the one with the last of LINES_TRIED, which breaks_off notes."""
-    lines = 0
-    for block in open_blocks(file):
-        yield block
-        if _MARKS.search(block) is not None:
-            lines += sum(map(may_matter, text_of(block).split("\n")))
-            if lines >= LINES_TRIED:
-                breaks_off.append(True)
-                break
 
 
 def _beside_requests(file: str) -> Iterator[bytes]:
@@ -165,9 +155,10 @@ def read_lines(file: str, lines: Iterable[str]) -> FileRead:
     return _read(file, ["".join(f"{line}\n" for line in lines).encode()])
 
 
-def _read(file: str, blocks: Iterable[bytes]) -> FileRead:
+def _read(file: str, blocks: Iterable[bytes], most: int | None = None) -> FileRead:
+    """One file's facts, in order. most: ends at the block with so many lines that may matter."""
     read = FileRead(file)
-    lines = _Lines(read)
+    lines = _Lines(read, most)
     broken = BrokenLines(lines.said_by)
     entries = [*entries_in(file, broken.together(lines.numbered(blocks)), lines.may_matter, lines.cut.append)]
     if broken.doubtful:
@@ -232,8 +223,9 @@ def _is_its_exception(before: LoggedFact | None, fact: LoggedFact | None) -> boo
 class _Lines:
     """The lines of a file that may matter, and those beside them."""
 
-    def __init__(self, read: FileRead) -> None:
+    def __init__(self, read: FileRead, most: int | None) -> None:
         self._read = read
+        self._most = most
         self._marked: set[str] = set()
         """Those that have another mark than the most frequent one."""
         self.cut: list[int] = []
@@ -242,26 +234,33 @@ class _Lines:
 
     def numbered(self, blocks: Iterable[bytes]) -> Iterator[tuple[int, str]]:
         """The lines of all blocks in which some line has a mark, and those beside such a line."""
-        read, before, goes_on = self._read, list[str](), False
+        read, tried, passed, goes_on = self._read, 0, b"", False
         for block in blocks:
+            if self._most is not None and tried >= self._most:
+                read.is_whole = False
+                return
             if ends_cut(block):
                 self.cut.append(read.lines + block.count(b"\n"))
             if not read.first_line:
                 read.first_line = text_of(block.lstrip().partition(b"\n")[0])
             if not goes_on and _MARKS.search(block) is None:
                 read.lines += block.count(b"\n") + (not block.endswith(b"\n"))
-                before = [text_of(line) for line in block.removesuffix(b"\n").rsplit(b"\n", BESIDE)[-BESIDE:]]
+                passed = block
                 continue
             self.has_marks = True
+            before = passed.removesuffix(b"\n").rsplit(b"\n", BESIDE)[-BESIDE:] if passed else []
             lines = block.decode("utf-8", "replace").removesuffix("\n").split("\n")
             if b"\r" in block:
                 lines = [line.rstrip("\r") for line in lines]
             others = [line for line in lines if _MOST_FREQUENT not in line]
+            tried += len(lines) - len(others)
             if _MARKS.search("\n".join(others)) is not None:
-                self._marked.update(line for line in others if _MARKS.search(line) is not None)
-            yield from enumerate(before + lines, read.lines + 1 - len(before))
+                found = [line for line in others if _MARKS.search(line) is not None]
+                tried += len(found)
+                self._marked.update(found)
+            yield from enumerate([*map(text_of, before), *lines], read.lines + 1 - len(before))
             read.lines += len(lines)
-            before, goes_on = [], any(map(self.may_matter, lines[-BESIDE:]))
+            passed, goes_on = b"", any(map(self.may_matter, lines[-BESIDE:]))
 
     def said_by(self, line: str) -> LoggedFact | None:
         """What a line says that was put together, in whichever dialect; such a line matters from then on."""
