@@ -78,9 +78,9 @@ class Buildah:
             cwd=ROOT, capture_output=True, text=True, check=True,
         ).stdout.split("\0")  # fmt: skip
         for name in filter(None, named):
-            if (ROOT / name).is_file():
+            if (ROOT / name).is_file() or (ROOT / name).is_symlink():
                 (source / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(ROOT / name, source / name)
+                shutil.copy2(ROOT / name, source / name, follow_symlinks=False)
         self(
             *("bud", "--format", "docker", "--isolation", "chroot", "--network", "host", "--build-arg", f"BASE={BASE}"),
             *("--file", str(source / "conf/image/Dockerfile"), "--tag", NAME, str(source)),
