@@ -34,7 +34,7 @@ from rollcall.answers.views.catalog import (
 from rollcall.answers.views.tables import TABLE_VIEWS, TableView
 from rollcall.answers.views.view import View
 from rollcall.programs.errors import UserError
-from rollcall.schemas.tables import EFFECTS_FOLDER
+from rollcall.schemas.tables import EFFECTS_FOLDER, Column
 from rollcall.tables.duck_database import files_of, open_database, quoted, rows_of, spill_folder
 from rollcall.tables.readable_files import readable
 from rollcall.tables.recent_commits import RecentEffects, with_recent_commits
@@ -316,9 +316,12 @@ def of_table(
 
 def rows_in(table: TableView, files: Sequence[str]) -> str:
     """What stands in FROM for the rows of a table's files; of no file: for none, in columns of its types."""
-    if files:
-        return rows_of(files, table.table)
-    nulls = (f"CAST(NULL AS {spark_sql.duck_type(column.type)}) AS {column.name}" for column in table.columns)
+    return rows_of(files, table.table) if files else no_rows(table.columns)
+
+
+def no_rows(columns: Iterable[Column]) -> str:
+    """What stands in FROM for no rows, in columns of these types."""
+    nulls = (f'CAST(NULL AS {spark_sql.duck_type(column.type)}) AS "{column.name}"' for column in columns)
     return f"(SELECT {', '.join(nulls)} WHERE false)"
 
 

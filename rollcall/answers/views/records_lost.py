@@ -102,6 +102,7 @@ WHERE left_ms <= {WITHIN_MS}
         "record losses",
         "[is expected to lose records of {topic}-{partition} at about {expected_at}, unless it catches up|"
         "lost {records_lost:record} of {topic}-{partition}, removed before the group committed them]",
+        more_expected="{n:more partition} may lose records",
         link=("topic", "partition"),
         worth_telling="records_lost > 0 OR expected_at IS NOT NULL",
         severity="critical",

@@ -53,6 +53,8 @@ class Detector:
     cause; `{restarts:restart}` counts; `{is_upper_bound:at most }` says so where it is true; a part in brackets is left
     out where a column in it is null, and in `[part|other]` the other takes its place.
     """
+    more_expected: str = ""
+    """How further rows, `{n}` of them, are counted whose `expected_at` says that they are yet to come."""
     since: str = "from_at"
     """The column that says when it began."""
     until: str = "to_at"

@@ -5,10 +5,10 @@ Knows the page's lists, and what a job says of itself; must not know an alarm.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from rollcall.answers.views.view import Detector, Severity, View
 from rollcall.history.words import duration, filled, ms_of
@@ -76,7 +76,10 @@ def _known_until_ms(history: History, live: Liveness, now_ms: int) -> int:
 def _by_detector(
     history: History, view: View, kind: Detector, condition: str, patterns: list[str], now_ms: int
 ) -> Iterator[Found]:
-    """All rows of a detector for a group are one trouble: its sentence has the first row, and the number of others."""
+    """All rows of a detector for a group are one trouble: its sentence has the first row, and the number of others.
+
+    What happened is told before what is only expected, which is counted by itself.
+    """
     known = "(SELECT coalesce(created_at, found_at) FROM all_groups g WHERE g.group_id = found.group_id)"
     sql = (
         f"SELECT *, coalesce({kind.since}, {known}, {kind.until}) AS known_since "
@@ -84,15 +87,22 @@ def _by_detector(
         "ORDER BY group_id, known_since"
     )
     for group_id, each in groupby(history.all(sql, patterns), itemgetter("group_id")):
-        first, *others = each
-        more = f"; {len(others)} more like it" if others else ""
-        until_ms = ms_of(max(row[kind.until] for row in (first, *others)))
-        goes_on = any(row["goes_on"] for row in (first, *others))
-        sentence = filled(kind.sentence, first) + more
-        since_ms = ms_of(first["known_since"])
+        rows = sorted(each, key=_is_expected)
+        first, *others = rows
+        expected = 0 if _is_expected(first) else sum(map(_is_expected, others))
+        alike = len(others) - expected
+        sentence = filled(kind.sentence, first) + (f"; {alike} more like it" if alike else "")
+        sentence += f"; {filled(kind.more_expected, {'n': expected})}" if expected else ""
+        until_ms = ms_of(max(row[kind.until] for row in rows))
+        goes_on = any(row["goes_on"] for row in rows)
+        since_ms = ms_of(min(row["known_since"] for row in rows))
         who = first.get("client_id") or first.get("cause_client_id") or ""
-        is_news = any(row["is_news"] for row in (first, *others))
+        is_news = any(row["is_news"] for row in rows)
         yield Found(group_id, view.name, since_ms, until_ms, goes_on, sentence, is_news, who, kind.rebalance)
+
+
+def _is_expected(row: Mapping[str, Any]) -> bool:
+    return row.get("expected_at") is not None
 
 
 def _of_the_job(live: Liveness, now_ms: int) -> Iterator[Found]:

@@ -30,11 +30,11 @@ from rollcall.answers.why.sections import account_of
 from rollcall.history.known_span import outside
 from rollcall.history.rebalances import Span
 from rollcall.history.words import at_most, count, moment, ms_of
-from rollcall.schemas.causes import name_of, row_of
 from rollcall.serve.page import details, drawings, lists, queries, shown
 from rollcall.serve.page.answers import Events, drawn, in_pieces, while_there
 from rollcall.serve.page.fields import LONGEST_TYPED, FieldError, Fields
 from rollcall.serve.page.history import History
+from rollcall.serve.page.kept_rows import KeptRows
 from rollcall.serve.page.live import Watch, now_ms
 from rollcall.serve.page.queries import QueryRefused
 from rollcall.serve.page.sql_processes import RETRY_AFTER_S, Busy, SqlProcesses
@@ -81,7 +81,6 @@ def templates() -> Jinja2Templates:
         "ago": shown.ago,
         "id_of": shown.id_of,
         "cause_of": shown.cause_of,
-        "row_of": row_of,
         "section_cell": shown.section_cell,
         "length_of": shown.length_of,
         "at_most": at_most,
@@ -91,7 +90,7 @@ def templates() -> Jinja2Templates:
         "cost_of": details.cost_of,
         "swatch": shown.swatch,
         "lag_path": shown.lag_path,
-        "name_of": name_of,
+        "ticks_of": shown.ticks_of,
         "count": count,
         "key": shown.key,
         "ms_of": ms_of,
@@ -112,6 +111,7 @@ class Pages:
         self.name = name
         self.sql_processes = SqlProcesses(history.home)
         self.templates = templates()
+        self.kept_rows = KeptRows(self.templates.env)
 
     # ------------------------------------------------------------ pages
 
@@ -126,11 +126,14 @@ class Pages:
         states = sorted({row["state"] for row in rows if row["state"]})
         hour_from_ms = await run_in_threadpool(lists.hour_from_ms, self.history, now_ms, until_ms)
         highest_lag = max((lag for row in rows for lag in row["lags"] or () if lag is not None), default=0)
+        listed = [row for row in rows if span is None or row["in_span"]]
+        shared = {"at": fields.at, "has_span": span is not None, "highest_lag": highest_lag}
         return self.page(
             request,
             "overview.html",
             fields,
-            rows=[row for row in rows if span is None or row["in_span"]],
+            rows=self.kept_rows.html(listed, now_ms, **shared),
+            row_count=len(listed),
             in_trouble=sentence,
             harmed=[row for row in rows if row["harm"]],
             shown_harmed=lists.SHOWN_IN_TROUBLE,

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import duckdb
 
-from rollcall.answers.sql.engine import macros_and_view, made_of, of_table, rows_in
+from rollcall.answers.sql.engine import macros_and_view, made_of, no_rows, of_table, rows_in
 from rollcall.answers.views.catalog import names_in, with_foundations
 from rollcall.answers.views.lag import TREND_MS
 from rollcall.answers.views.tables import TABLE_VIEWS
@@ -237,7 +237,7 @@ class History:
         where = f"group_id = '{quoted(group_id)}'" + _until(until_ms)
         with self._cursor() as cursor:
             named = set[str]().union(*map(names_in, queries.values()))
-            make_views(cursor, self.home, named, where, until_ms, is_narrow=True)
+            make_views(cursor, self.home, named, where, until_ms, is_narrow=True, is_once=True)
             return {name: [*rows_by_column(cursor.execute(sql))] for name, sql in queries.items()}
 
     def in_lists(
@@ -341,13 +341,15 @@ def make_views(
             has_ends = has_ends or (table.name == "log_ends" and bool(files))
             cursor.execute(of_table(table, files, until_ms, "TEMP VIEW"))
     kind = "TEMP TABLE" if is_once else "TEMP VIEW"
+    statements: dict[str, None] = {}
     for view in made_of(names, kind):
-        *macros, made = macros_and_view(view, kind)
         if "log_ends" in with_foundations([view.name]) and not (has_ends or view.does_without_ends):
-            head, _, sql = made.partition(" AS ")
-            made = f"{head} AS SELECT * FROM ({sql}) WHERE false"
-        for statement in (*macros, made):
-            cursor.execute(statement)
+            statements[f"CREATE {kind} {view.name} AS SELECT * FROM {no_rows(view.columns)}"] = None
+        else:
+            # Several views have a macro in common.
+            statements |= dict.fromkeys(macros_and_view(view, kind))
+    for statement in statements:
+        cursor.execute(statement)
 
 
 def _rows_of(name: str) -> str:

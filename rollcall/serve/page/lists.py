@@ -5,8 +5,9 @@ Knows the lists that `rollcall.serve.page.history` keeps ready. Must not know a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from rollcall.answers.views.catalog import DETECTORS
 from rollcall.answers.views.view import Detector, View, rank
@@ -41,10 +42,10 @@ hour AS (SELECT make_timestamp((?::BIGINT - 3600000) * 1000) AS from_at, make_ti
 rebalanced AS (
   SELECT group_id, count_if(known_from > hour.from_at) AS in_hour,
     count_if(known_from BETWEEN span.from_at AND span.to_at) AS in_span, max(known_from) AS latest_at,
-    list(DISTINCT struct_pack(
+    list_sort(list(DISTINCT struct_pack(
       place := (epoch_ms(known_from) - hour.first_ms) * {TICKS} // (epoch_ms(hour.to_at) - hour.first_ms + 1), cause))
-      FILTER (known_from > hour.from_at) AS ticks,
-    arg_max(struct_pack(cause, cause_client_id, is_inferred, to_generation_id), known_from) AS latest
+      FILTER (known_from > hour.from_at)) AS ticks,
+    arg_max(struct_pack(cause, to_generation_id), known_from) AS latest
   FROM all_rebalances, hour, span GROUP BY group_id
 ), lagged AS (
   SELECT group_id, topic, greatest(-1, (epoch_ms(l.from_at) - hour.first_ms) * {TICKS}
@@ -85,7 +86,10 @@ rebalanced AS (
   FROM all_lag now LEFT JOIN all_lag_before earlier USING (group_id, topic, partition) GROUP BY group_id
 )
 SELECT g.group_id, g.state, g.generation_id, g.member_count,
-  coalesce(r.in_hour, 0) AS in_hour, coalesce(r.in_span, 0) AS in_span, r.latest_at, r.latest, r.ticks, d.lags,
+  coalesce(r.in_hour, 0) AS in_hour, coalesce(r.in_span, 0) AS in_span, r.latest_at,
+  r.latest.cause AS latest_cause, r.latest.to_generation_id AS latest_generation_id,
+  list_transform(r.ticks, lambda one: one.place) AS tick_places,
+  list_transform(r.ticks, lambda one: one.cause) AS tick_causes, d.lags,
   CASE WHEN e.group_id IS NOT NULL
     AND (g.member_count > 0 OR (r.latest_at IS NOT NULL AND g.state_since > hour.from_at)) THEN
     least(1, (coalesce(s.stood_ms, 0) + CASE WHEN g.member_count > 0 THEN 0 ELSE epoch_ms(hour.to_at)
@@ -104,8 +108,8 @@ def overview(history: History, now_ms: int, until_ms: int | None, span: Span | N
     """A row a group: the worst harm first, each by lag, then by how long nobody consumed.
 
     now_ms: the end of the hour that is looked at; until_ms: all as it was then. `in_span` counts how often a group
-    began to rebalance in the span. `ticks`: in which of TICKS times of the hour, or of the
-    history if that is shorter, it began to, and by which cause; `lags`: the highest lag in each, None: not known.
+    began to rebalance in the span. `tick_places`: in which of TICKS times of the hour, or of the
+    history if that is shorter, it began to, each beside the cause; `lags`: the highest lag in each, None: not known.
     `stood_share`: of the hour, or of the group's time if that is shorter; None: it had
     no members in it. `troubles` counts the kinds of trouble of the last day; `harm` is the worst one of the last hour,
     None: there is none. `lag_records` of all partitions, the longest `lag_ms`, and `lag_trend`, by how
@@ -129,19 +133,38 @@ def hour_from_ms(history: History, now_ms: int, until_ms: int | None) -> int:
     return max(first_ms, now_ms - HOUR_MS)
 
 
-class Harm(NamedTuple):
+@dataclass(frozen=True)
+class Harm:
     """A group's trouble for people. The greatest is the worst: it goes on, is more severe, or is later."""
 
     goes_on: bool
     rank: int
     at_ms: int
-    sentence: str
+    word: str
+    """What happened at that time: it began, or it ended."""
+    kind: Detector
+    row: Mapping[str, Any]
+    now_ms: int
+
+    def __lt__(self, other: Harm) -> bool:
+        mine, others = ((one.goes_on, one.rank, one.at_ms) for one in (self, other))
+        return self.sentence < other.sentence if mine == others else mine < others
+
+    @property
+    def sentence(self) -> str:
+        """Made where it is shown: a few of thousands are."""
+        said = filled(self.kind.sentence, self.row)
+        if not self.word:
+            return said
+        when = moment(self.at_ms)
+        return f"{said}, {self.word} {when[:16] if self.now_ms - self.at_ms > HALF_DAY_MS else when[11:19]} UTC"
 
 
 def _urgency(row: dict[str, Any]) -> tuple[bool, int, int, float, str]:
     lag, stood_share = (-1 if row[name] is None else row[name] for name in ("lag_records", "stood_share"))
-    harm = row["harm"] or Harm(False, -1, 0, "")
-    return not harm.goes_on, -harm.rank, -lag, -stood_share, row["group_id"]
+    harm = row["harm"]
+    goes_on, severity = (False, -1) if harm is None else (harm.goes_on, harm.rank)
+    return not goes_on, -severity, -lag, -stood_share, row["group_id"]
 
 
 def trouble_count(history: History, rows: list[dict[str, Any]], *, is_live: bool) -> str:
@@ -156,9 +179,12 @@ def trouble_count(history: History, rows: list[dict[str, Any]], *, is_live: bool
 
 def in_trouble(history: History, rows: list[dict[str, Any]], *, is_live: bool) -> str:
     """Return the overview in one sentence: which groups are in trouble, and by what."""
-    harmed = [f"{row['group_id'][:SHOWN_NAME]}: {row['harm'].sentence[:SHOWN_SENTENCE]}" for row in rows if row["harm"]]
+    harmed = [row for row in rows if row["harm"]]
     more = len(harmed) - SHOWN_IN_TROUBLE
-    named = harmed[:SHOWN_IN_TROUBLE] + [f"and {count(more, 'more group')}"] * (more > 0)
+    named = [
+        f"{row['group_id'][:SHOWN_NAME]}: {row['harm'].sentence[:SHOWN_SENTENCE]}" for row in harmed[:SHOWN_IN_TROUBLE]
+    ]
+    named += [f"and {count(more, 'more group')}"] * (more > 0)
     return f"{trouble_count(history, rows, is_live=is_live)}{': ' if harmed else ''}{'; '.join(named)}."
 
 
@@ -187,10 +213,8 @@ def _harm(row: dict[str, Any], kind: Detector, now_ms: int) -> Harm:
     word, at = ("since", since) if row["goes_on"] else ("ended", until)
     if word == "ended" and None not in (since, until) and ms_of(until) - ms_of(since) < MINUTE_MS:
         word, at = "at", since
-    at_ms = 0 if at is None else ms_of(at)
-    when = moment(at_ms)[:16] if now_ms - at_ms > HALF_DAY_MS else moment(at_ms)[11:19]
-    sentence = filled(kind.sentence, row) + (f", {word} {when} UTC" if at is not None else "")
-    return Harm(row["goes_on"], rank(kind.severity), at_ms, sentence)
+    at_ms, word = (0, "") if at is None else (ms_of(at), word)
+    return Harm(row["goes_on"], rank(kind.severity), at_ms, word, kind, row, now_ms)
 
 
 def detectors() -> Iterator[tuple[View, Detector]]:

@@ -7,7 +7,9 @@ texts and addresses; must not know what they are about.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,12 +18,13 @@ from markupsafe import Markup, escape
 from rollcall.answers.why.sections import At, Cell, Named
 from rollcall.history.words import duration, moment, ms_of
 from rollcall.programs.visible import visible
-from rollcall.schemas.causes import name_of
+from rollcall.schemas.causes import name_of, row_of
 
 LONGEST_SENTENCE = 1000
 LONGEST_WHOLE_ID, _ID_END = 24, 8
 LONGEST_TEXT = 200
 """Maximum length of a client's text; the SQL box shows the whole of it."""
+CAUSES_KEPT = 4096
 
 
 def shortened(text: Any, longest: int = LONGEST_TEXT) -> str:
@@ -62,17 +65,19 @@ def ago(at: datetime | int | None, now_ms: int) -> Markup | str:
         return ""
     at_ms = at if isinstance(at, int) else ms_of(at)
     text = moment(at_ms)
-    markup = Markup('<time datetime="{}Z" title="{} UTC">{}</time>')
-    return markup.format(text.replace(" ", "T"), text, _ago(max(now_ms - at_ms, 0) // 1000))
+    return Markup(f'<time datetime="{text.replace(" ", "T")}Z" title="{text} UTC">{age(at_ms, now_ms)}</time>')
 
 
-def _ago(seconds: int) -> str:
+def age(at_ms: int, now_ms: int) -> str:
+    """`4 min ago`."""
+    seconds = max(now_ms - at_ms, 0) // 1000
     for unit, length in (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)):
         if seconds >= length:
             return f"{seconds // length} {unit} ago"
     return "just now"
 
 
+@lru_cache(maxsize=CAUSES_KEPT)
 def cause_of(cause: str | None) -> Markup | str:
     """Return a cause in words, with its SQL key on hover."""
     return "" if cause is None else section_cell(Named(name_of(cause), cause))
@@ -100,6 +105,17 @@ def swatch(colour: str | None) -> Markup | str:
     """A small field of a member's colour; nothing for None."""
     svg = '<svg class="swatch" viewBox="0 0 1 1" aria-hidden="true"><rect width="1" height="1" fill="{}"/></svg> '
     return "" if colour is None else Markup(svg).format(colour)
+
+
+def ticks_of(places: Sequence[int] | None, causes: Sequence[str] | None) -> Markup:
+    """The bars of a small picture of the hour, by place and cause."""
+    return Markup("").join(map(_tick, places or (), causes or ()))
+
+
+@lru_cache(maxsize=CAUSES_KEPT)
+def _tick(place: int, cause: str) -> Markup:
+    bar = Markup('<rect x="{}" width="1" height="21" fill="{}" data-cause="{}"/>')
+    return bar.format(place, row_of(cause).colour, name_of(cause))
 
 
 def lag_path(lags: list[int | None], highest: int, height: int) -> str:

@@ -73,7 +73,9 @@ async function lookAgain() {
   const top = held?.getBoundingClientRect().top;
   for (const part of document.querySelectorAll("[data-live]")) {
     const now = fresh.getElementById(part.id);
-    if (!now || part.innerHTML === now.innerHTML) continue;
+    if (!now) continue;
+    Object.assign(part.dataset, now.dataset);
+    if (part.innerHTML === now.innerHTML) continue;
     if (part.matches("table[data-rows]")) changeRows(part, now);
     else if (!isInUse(part)) part.replaceChildren(...now.childNodes);
   }

@@ -10,7 +10,7 @@ const clock = (ms) => new Date(ms).toISOString().slice(11, 19);
 const widthOf = (picture) => picture.viewBox.baseVal.width;
 
 function valuesAt(picture, place) {
-  const { from, to, lags } = picture.dataset;
+  const { lags } = picture.dataset, { from, to } = picture.closest("table").dataset;
   const stepMs = (+to + 1 - from) / widthOf(picture), fromMs = +from + place * stepMs;
   const causes = [...picture.querySelectorAll("rect")].filter((one) => +one.getAttribute("x") === place);
   const said = causes.map((one) => `rebalance: ${one.dataset.cause}`);
