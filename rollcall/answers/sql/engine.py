@@ -107,9 +107,14 @@ def _in_duckdbs_sql(query: str) -> Translated:
 def _asked(
     home: Path, query: str, found: Translated, until_ms: int | None, fetch: Fetch[Fetched]
 ) -> tuple[duckdb.DuckDBPyConnection, Fetched]:
-    sql = _one_select(found.sql, query)
+    names, statements = names_in(query), [*found.macros, _one_select(found.sql, query)]
+    if statement(query):
+        # What says only which columns there are needs no rows.
+        views = made_of(names)
+        names = names.difference(view.name for view in views)
+        statements = [*(f"CREATE VIEW {view.name} AS FROM {rows_in(view, ())}" for view in views), *statements]
     try:
-        return _begun(home, names_in(query), until_ms, [*found.macros, sql], fetch)
+        return _begun(home, names, until_ms, statements, fetch)
     except (duckdb.Error, TableError, OSError) as error:
         _check_column(error, query)
         raise NotEqual(_reason(error)) from error
@@ -314,9 +319,9 @@ def of_table(
     return f"CREATE {kind} {table.name} AS SELECT {selected} FROM {rows or rows_in(table, files)}{until}"
 
 
-def rows_in(table: TableView, files: Sequence[str]) -> str:
-    """What stands in FROM for the rows of a table's files; of no file: for none, in columns of its types."""
-    if files:
+def rows_in(table: TableView | View, files: Sequence[str]) -> str:
+    """What stands in FROM for the rows of a table's files; of no file, or a view: for none, in columns of its types."""
+    if files and isinstance(table, TableView):
         return rows_of(files, table.table)
     nulls = (f"CAST(NULL AS {spark_sql.duck_type(column.type)}) AS {column.name}" for column in table.columns)
     return f"(SELECT {', '.join(nulls)} WHERE false)"
