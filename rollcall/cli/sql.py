@@ -27,7 +27,6 @@ from rollcall.answers.moments import Moments, moment_of
 from rollcall.answers.queries import QueryError, check_home, check_query
 from rollcall.answers.sql.engine import NoSuchName, NotEqual, NotParsed, ask, ask_table
 from rollcall.shown.plain_answers import FORMATS, write_answer
-from rollcall.shown.tables import ROWS_SHOWN
 from rollcall.tables.home import Home, NotReadHere
 
 if TYPE_CHECKING:
@@ -134,7 +133,12 @@ def answer_query(
 def _answer_by_duckdb(home: Home, query: str, until_ms: int | None, form: str, is_duckdbs: bool, out: TextIO) -> None:
     with needing_spark("ENGINE=spark"), home.read_here() as here:
         check_home(here)
-        limit = ROWS_SHOWN + 1 if form == "table" else None
+        limit = None
+        if form == "table":
+            # What draws tables takes long to load.
+            from rollcall.shown.tables import ROWS_SHOWN
+
+            limit = ROWS_SHOWN + 1
         try:
             answer = ask(here.path, query, until_ms, limit, is_duckdbs=is_duckdbs)
         except NotEqual as reason:

@@ -57,6 +57,16 @@ def test_an_answer_loads_neither_spark_nor_arrow(home: Path) -> None:
     assert "│ Stable │        1 │" in done.stdout
 
 
+def test_an_answer_for_a_program_loads_nothing_that_draws(home: Path) -> None:
+    program = (
+        "import sys; from rollcall.__main__ import main\n"
+        f"main(['sql', '--home', {str(home)!r}, '--format', 'csv', 'select count(*) as n from groups'])\n"
+        "print('rich' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.splitlines() == ["n", "1", "False"]
+
+
 @pytest.mark.parametrize(
     ("query", "says"),
     [
@@ -179,6 +189,14 @@ def test_what_there_is_needs_no_query(home: Path, statement: str) -> None:
     rows = [json.loads(line) for line in answered(home, statement).splitlines()]
     names = [next(row[key] for key in ("col_name", "viewName") if key in row) for row in rows]
     assert "assigned_partitions" in names or names == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", ["rebalances", "lag", "effects"])
+def test_what_a_view_has_needs_not_the_view(home: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    as_selected = list(ask(home, f"describe select * from {name}", is_duckdbs=True).rows)
+    monkeypatch.setattr(engine, "macros_and_view", None)
+    assert list(ask(home, f"describe {name}", is_duckdbs=True).rows) == as_selected
+    assert [row[0] for row in ask(home, f"describe {name}").rows] == [row[0] for row in as_selected]
 
 
 def test_a_home_without_effects_is_empty(tmp_path: Path) -> None:

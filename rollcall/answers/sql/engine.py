@@ -107,9 +107,14 @@ def _in_duckdbs_sql(query: str) -> Translated:
 def _asked(
     home: Path, query: str, found: Translated, until_ms: int | None, fetch: Fetch[Fetched]
 ) -> tuple[duckdb.DuckDBPyConnection, Fetched]:
-    sql = _one_select(found.sql, query)
+    names, statements = names_in(query), [*found.macros, _one_select(found.sql, query)]
+    if statement(query):
+        # What says only which columns there are needs no rows.
+        views = made_of(names)
+        names = names.difference(view.name for view in views)
+        statements = [*(f"CREATE VIEW {view.name} AS FROM {no_rows(view.columns)}" for view in views), *statements]
     try:
-        return _begun(home, names_in(query), until_ms, [*found.macros, sql], fetch)
+        return _begun(home, names, until_ms, statements, fetch)
     except (duckdb.Error, TableError, OSError) as error:
         _check_column(error, query)
         raise NotEqual(_reason(error)) from error

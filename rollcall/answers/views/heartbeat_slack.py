@@ -43,5 +43,6 @@ SELECT group_id, member_id, client_id, group_instance_id,
 FROM sessions
 LEFT JOIN longest USING (group_id, member_id, joined_at)
 """,
+    is_joined_as_written=True,
     of_consumers=("A gap ends with the next heartbeat that is taken; commits do not restart the session."),
 )

@@ -41,5 +41,6 @@ WHERE NOT is_expiry AND gap_ms >= {SHARE} * then_ms
         "{client_id} was silent for {gap_ms} of its session of {session_timeout_ms}",
         severity="info",
     ),
+    is_joined_as_written=True,
     of_consumers=("Heartbeats come at an interval that the group sets, by default a ninth of the session timeout."),
 )

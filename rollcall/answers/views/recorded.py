@@ -30,12 +30,13 @@ def _recorded(effects: str) -> str:
     """Tables of a WITH; the last, `recorded`, has the times in which a group was recorded.
 
     Its columns: group_id, recorded_from_ms, recorded_to_ms, is_latest, expires_next (a session's expiry is what is
-    known next). Between them a request was due, and none is known.
+    known next). Between them a request was due, and none is known. Facts of one UNRECORDED_MS are taken together, since
+    no such time is that short.
     """
     return f"""--sql
 facts AS (
-  SELECT group_id, at_ms, sum(change) AS change, max(is_beat) AS is_beat, max(is_expiry) AS is_expiry,
-    max(session_ms) AS session_ms
+  SELECT group_id, min(at_ms) AS first_ms, max(at_ms) AS last_ms, sum(change) AS change, max(is_beat) AS is_beat,
+    min(CASE WHEN is_expiry THEN at_ms END) AS expiry_ms, max(session_ms) AS session_ms
   FROM (
     SELECT group_id, explode({_MOMENTS}) AS at_ms,
       CASE effect WHEN 'member_joined' THEN 1 WHEN 'member_removed' THEN -1 ELSE 0 END AS change,
@@ -49,27 +50,29 @@ facts AS (
       FROM {effects}
     )
   )
-  GROUP BY group_id, at_ms
+  GROUP BY group_id, at_ms div {UNRECORDED_MS}
 ), expected AS (
-  SELECT group_id, at_ms, lead(at_ms) OVER (PARTITION BY group_id ORDER BY at_ms) AS next_ms,
-    lead(is_expiry) OVER (PARTITION BY group_id ORDER BY at_ms) AS expires_next,
+  SELECT group_id, first_ms, last_ms, lead(first_ms) OVER in_order AS next_ms,
+    lead(expiry_ms = first_ms) OVER in_order AS expires_next,
     CASE WHEN max(is_beat) OVER (PARTITION BY group_id)
-      AND sum(change) OVER (PARTITION BY group_id ORDER BY at_ms) > 0
+      AND sum(change) OVER in_order > 0
       AND max(session_ms) OVER (PARTITION BY group_id) > 0
       THEN greatest(max(session_ms) OVER (PARTITION BY group_id) div 2, {UNRECORDED_MS}) END AS within_ms
   FROM facts
+  WINDOW in_order AS (PARTITION BY group_id ORDER BY first_ms)
 ), pieces AS (
-  SELECT *, count_if(is_first) OVER (PARTITION BY group_id ORDER BY at_ms) AS piece
+  SELECT *, count_if(is_first) OVER (PARTITION BY group_id ORDER BY first_ms) AS piece
   FROM (
-    SELECT *, coalesce(lag(next_ms - at_ms > within_ms) OVER (PARTITION BY group_id ORDER BY at_ms), false) AS is_first
+    SELECT *,
+      coalesce(lag(next_ms - last_ms > within_ms) OVER (PARTITION BY group_id ORDER BY first_ms), false) AS is_first
     FROM expected
   )
 ), recorded AS (
-  SELECT group_id, CASE WHEN piece = 0 THEN 0 ELSE min(at_ms) END AS recorded_from_ms,
-    CASE WHEN count(next_ms) = count(*) THEN max(at_ms)
-      ELSE coalesce(max(at_ms) + max_by(within_ms, at_ms), {FOREVER_MS}) END AS recorded_to_ms,
+  SELECT group_id, CASE WHEN piece = 0 THEN 0 ELSE min(first_ms) END AS recorded_from_ms,
+    CASE WHEN count(next_ms) = count(*) THEN max(last_ms)
+      ELSE coalesce(max(last_ms) + max_by(within_ms, last_ms), {FOREVER_MS}) END AS recorded_to_ms,
     count(next_ms) < count(*) AS is_latest,
-    coalesce(max(struct(at_ms, expires_next)).expires_next, false) AS expires_next
+    coalesce(max(struct(last_ms, expires_next)).expires_next, false) AS expires_next
   FROM pieces
   GROUP BY group_id, piece
 )"""

@@ -280,18 +280,20 @@ signs AS (
   SELECT group_id, member_id, at_ms, seq, effect,
     NOT ({IS_ANSWER}) AND (effect <> 'member_removed' OR cause = 'session_expired') AS is_request,
     {IS_EXPIRY} AS is_expiry,
-    effect IN ('reply', 'request_parked') OR (effect = 'offsets_committed' AND generation_id >= 0) AS is_action,
-    CASE WHEN effect = 'request_parked' THEN coalesce(answered_seq < seq, true)
-      WHEN effect IN ('member_joined', 'member_removed') OR {IS_ANSWER} THEN false
-    END AS is_owed
+    effect = 'reply' OR (effect = 'offsets_committed' AND generation_id >= 0) AS is_action,
+    CASE WHEN effect IN ('member_joined', 'member_removed') OR {IS_ANSWER} THEN false END AS is_owed
+  FROM effects
+  WHERE {IS_SIGN_OF_LIFE} OR ({IS_ANSWER} AND at_ms > received_at_ms) OR effect = 'member_removed'
+  UNION ALL
+  SELECT group_id, member_id, at_ms, seq, effect, true AS is_request, false AS is_expiry, true AS is_action,
+    coalesce(answered_seq < seq, true) AS is_owed
   FROM (
     SELECT *,
       max(CASE WHEN {IS_ANSWER} THEN seq END) OVER (PARTITION BY group_id, member_id, api, at_ms) AS answered_seq
     FROM effects
-    WHERE {IS_SIGN_OF_LIFE} OR {IS_ANSWER} OR effect IN ('request_parked', 'member_removed')
+    WHERE {IS_ANSWER} OR effect = 'request_parked'
   )
-  WHERE {IS_SIGN_OF_LIFE} OR ({IS_ANSWER} AND at_ms > received_at_ms)
-    OR effect IN ('request_parked', 'member_removed')
+  WHERE effect = 'request_parked'
   UNION ALL
   SELECT group_id, {FORMED_MEMBERS}, at_ms, seq, effect, false AS is_request, false AS is_expiry, false AS is_action,
     false AS is_owed
