@@ -135,10 +135,12 @@ def texts_of(group_id: str | None, rows: list[EffectRow]) -> list[str]:
 
 def as_texts(rows: list[EffectRow]) -> list[str]:
     """Rows as lines of JSON, 5,000 in each text, so that no text grows without bound."""
-    return [
-        _encoder.encode_lines(rows[start : start + _ROWS_A_TEXT]).decode()
-        for start in range(0, len(rows), _ROWS_A_TEXT)
-    ]
+    return [lines.decode() for lines in as_lines(rows)]
+
+
+def as_lines(rows: list[EffectRow]) -> list[bytes]:
+    """The same as bytes."""
+    return [_encoder.encode_lines(rows[start : start + _ROWS_A_TEXT]) for start in range(0, len(rows), _ROWS_A_TEXT)]
 
 
 def _row_maker(kind: type[Effect]) -> Callable[[Any, int], EffectRow]:

@@ -321,6 +321,17 @@ def test_who_follows_a_log_does_not_wait_for_spark_to_load() -> None:
     assert loaded_by(["rollcall.cli.shadow.command"]).isdisjoint({"pyspark", "py4j"})
 
 
+@pytest.mark.parametrize(
+    ("module", "without"),
+    [
+        ("rollcall.inputs.replay.bucket_rows", {"deltalake", "duckdb", "sqlglot", "pyspark"}),
+        ("rollcall.cli.replay", {"duckdb", "sqlglot", "pyspark"}),
+    ],
+)
+def test_no_process_of_a_replay_has_in_memory_what_it_does_not_need(module: str, without: set[str]) -> None:
+    assert loaded_by([module]).isdisjoint(without)
+
+
 def test_a_heavy_module_is_seen_to_be_loaded() -> None:
     assert not loaded_by(["pandas"]).isdisjoint(HEAVY)
 

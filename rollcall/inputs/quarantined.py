@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from rollcall.inputs.request_log.recorded import Quarantined
 from rollcall.schemas.tables import QUARANTINE
-from rollcall.tables.appending import OpenTable, append_once
 
 EFFECT_COLUMN = {
     "received_at_ms": "received_at_ms",
@@ -35,14 +34,6 @@ def quarantine_rows(effects: pa.Table, source: str) -> pa.Table:
 def quarantine_of_lines(unfit: Sequence[Quarantined]) -> pa.Table:
     """Lines of a log that could not be decoded, without a time and a group."""
     return pa.Table.from_pylist([quarantine_row(line) for line in unfit], schema=QUARANTINE.arrow)
-
-
-def append_lines_once(quarantine: OpenTable, unfit: Sequence[Quarantined], app_id: str) -> None:
-    """Appends lines of a log, except those that the table already has from before a crash. app_id: of who reads it."""
-    done = quarantine.transaction_version(app_id) or 0
-    left = [line for line in unfit if line.line > done]
-    if left:
-        append_once(quarantine, quarantine_of_lines(left), app_id, max(line.line for line in left), has_upkeep=True)
 
 
 def quarantine_row(line: Quarantined) -> dict[str, Any]:

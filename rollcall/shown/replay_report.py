@@ -13,7 +13,6 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from rollcall.answers.sql.engine import ask
 from rollcall.answers.why.telling import in_a_line
 from rollcall.history.kinds import kind_of
 from rollcall.history.rebalances import Rebalance
@@ -140,6 +139,8 @@ def _tell_difference(console: Console, found: Difference) -> None:
 
 def tell_home(console: Console, home: Home) -> None:
     """Prints a line for each rebalance, in order of `known_from`, and where the history is."""
+    from rollcall.answers.sql.engine import ask  # Takes fifty megabytes, and by now no process has rows.
+
     with home.read_here() as here:
         answer = ask(here.path, _REBALANCES, limit=SHOWN_REBALANCES + 1)
     names = [column.name for column in answer.columns]

@@ -7,26 +7,30 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.json as pj
 
-from rollcall.schemas.effect_rows import LINE, EffectRow, as_texts
+from rollcall.schemas.effect_rows import LINE, EffectRow, as_lines
 from rollcall.schemas.tables import EFFECTS, Table
 
 _BLOCK_BYTES = 4 << 20
 
 
 def typed_rows(texts: Sequence[str]) -> pa.Table:
-    pieces = [text.encode() for text in texts]
-    return with_days(read_lines(pieces, LINE.arrow)) if pieces else EFFECTS.arrow.empty_table()
+    return _typed([text.encode() for text in texts])
 
 
 def effects_table(rows: list[EffectRow]) -> pa.Table:
-    return typed_rows(as_texts(rows))
+    return _typed(as_lines(rows))
+
+
+def _typed(pieces: Sequence[bytes]) -> pa.Table:
+    return with_days(read_lines(pieces, LINE.arrow)) if pieces else EFFECTS.arrow.empty_table()
 
 
 def read_lines(pieces: Sequence[bytes], schema: pa.Schema) -> pa.Table:
     """Lines of JSON, at least one, as rows; a piece is several lines with their ends."""
     # Arrow's reader accepts a line across two of its blocks, but not across three.
     longest = max((len(line) for text in pieces if len(text) > _BLOCK_BYTES for line in text.split(b"\n")), default=0)
-    blocks = pj.ReadOptions(block_size=max(_BLOCK_BYTES, longest + 1))
+    # In a pool of Arrow's threads, each keeps tens of megabytes for rows of five.
+    blocks = pj.ReadOptions(block_size=max(_BLOCK_BYTES, longest + 1), use_threads=False)
     columns = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
     return pj.read_json(pa.BufferReader(b"".join(pieces)), blocks, columns)
 

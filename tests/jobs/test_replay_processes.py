@@ -7,6 +7,7 @@ import gzip
 import os
 import signal
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,9 +18,13 @@ from rollcall.__main__ import main
 from rollcall.cli import replay
 from rollcall.cli.replay import processes_for, replay_home
 from rollcall.inputs.replay import inputs
-from rollcall.inputs.replay.spill import buckets_for
+from rollcall.inputs.replay.spill import Piece, buckets_for
+from rollcall.inputs.replay.spilled_log import SectionRead, SpilledLog
 from rollcall.inputs.request_log.following.group_sessions import CONFIGS_GIVEN
 from rollcall.inputs.request_log.lines import sections
+from rollcall.inputs.request_log.lines.silences import Silences
+from rollcall.inputs.request_log.recorded import Tally
+from rollcall.inputs.request_log.topic_metadata import TopicMetadata
 from rollcall.programs.processes import ProcessEndedError, Processes, _tidied, note_done
 from rollcall.tables.home import Home
 from tests.printed.recorded import BROKERS
@@ -65,6 +70,24 @@ def test_lines_are_laid_to_the_groups_that_other_processes_follow(
         assert main(["replay", *paths, "--home", home, "--processes", processes]) == 0
     assert rows_of(f"{tmp_path}/1/effects") == rows_of(f"{tmp_path}/2/effects")
     assert any("n-classic-mixed.log.gz:" in str(row["request_id"]) for row in rows_of(f"{tmp_path}/2/effects"))
+
+
+def test_a_section_is_added_up_as_soon_as_those_before_it_are_read() -> None:
+    held: list[weakref.ref[SectionRead]] = []
+
+    def read() -> Iterator[SectionRead]:
+        for number in (1, 0, 3, 2, 5, 4):
+            section = SectionRead(
+                0, number, number, Path(f"{number}"), Tally(), Silences(), TopicMetadata(), [Piece(0, 0, 1, 1)]
+            )
+            held.append(weakref.ref(section))
+            yield section
+            del section
+            assert sum(each() is not None for each in held) <= 2
+
+    log = SpilledLog(read())
+    ((_, sections_of_bucket),) = log.share(0).files
+    assert [path.name for path, _ in sections_of_bucket] == ["0", "1", "2", "3", "4", "5"]
 
 
 def _renamed(value: object) -> object:

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from rollcall.inputs.following.merging_feed import Known
-from rollcall.inputs.quarantined import append_lines_once
+from rollcall.inputs.quarantined import quarantine_of_lines
 from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.lines.tail import Position
 from rollcall.inputs.request_log.recorded import Quarantined
 from rollcall.programs.errors import UserError
 from rollcall.schemas.effect_rows import EffectRow
-from rollcall.tables.appending import OpenTable
+from rollcall.tables.appending import OpenTable, append_once
 
 ITEMS_AT_ONCE = 2_000
 PAUSE_S = 1.0
@@ -154,5 +154,10 @@ class LogSource(Source[LogLine, Position]):
         return len(self.unfit)
 
     def set_aside(self, quarantine: OpenTable) -> None:
-        append_lines_once(quarantine, self.unfit, self.app_id)
+        """Appends the lines, except those that the table already has from before a crash."""
+        done = quarantine.transaction_version(self.app_id) or 0
+        left = [line for line in self.unfit if line.line > done]
+        if left:
+            last = max(line.line for line in left)
+            append_once(quarantine, quarantine_of_lines(left), self.app_id, last, has_upkeep=True)
         self.unfit.clear()

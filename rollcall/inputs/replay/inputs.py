@@ -14,7 +14,6 @@ from zoneinfo import ZoneInfo
 
 from rich.console import Console
 
-from rollcall.answers.sql.engine import ask
 from rollcall.inputs.both_inputs import BothMerged, merging_lines
 from rollcall.inputs.quarantined import quarantine_of_lines
 from rollcall.inputs.replay.bucket_rows import write_bucket, write_lag
@@ -101,6 +100,8 @@ class TopicInput:
 
     def tell_records(self, console: Console, home: Home) -> None:
         """Prints the counts of records, and which groups existed before or are not covered."""
+        from rollcall.answers.sql.engine import ask  # Takes fifty megabytes, and by now no process has rows.
+
         found = self.found
         say(
             console,
@@ -184,6 +185,8 @@ class Input:
             if log is not None or topic is not None:
                 printed.tell_beside(console)
         elif log is None:
+            from rollcall.answers.sql.engine import ask
+
             (causes,) = ask(home.path, _CAUSES).rows
             if causes[0]:
                 said = "of {} causes of rebalances the topic proves {}, {} are inferred, and {} are open: {}"

@@ -118,7 +118,7 @@ class SpilledLog:
         """By file number, the tally of its own lines."""
         self._shares: defaultdict[int, dict[int, tuple[int, list[tuple[Path, list[Piece]]]]]] = defaultdict(dict)
         self.requests = 0
-        for section in sorted(sections, key=lambda section: section.number):
+        for section in _in_turn(sections):
             self.tally.add(section.tally)
             self.of_files[section.file_number].add(section.tally)
             self.silences.add(section.silences)
@@ -166,6 +166,17 @@ def read_log(
     log.survey.learn_release(partial(broker_version_in, printed))
     log.settings = log.survey.settings(given)
     return log
+
+
+def _in_turn(sections: Iterable[SectionRead]) -> Iterator[SectionRead]:
+    """Sections in order of their numbers, each as soon as those before it are read: so few are held at a time."""
+    early: dict[int, SectionRead] = {}
+    number = 0
+    for section in sections:
+        early[section.number] = section
+        while number in early:
+            yield early.pop(number)
+            number += 1
 
 
 def _placed(path: Path, pieces: list[Piece]) -> Iterator[Placed]:
