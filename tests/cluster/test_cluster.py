@@ -83,7 +83,7 @@ def test_the_package_holds_all_that_the_job_imports(package: Path, tmp_path: Pat
         names = archive.namelist()
     inside = {name.removeprefix("rollcall/") for name in names}
     assert {"jobs/coordinator.py", "coordinator_udfs/group_udf.py", "schemas/tables.py"} <= inside
-    assert not [name for name in names if not name.startswith("rollcall/") or not name.endswith(".py")]
+    assert not [name for name in names if not name.startswith("rollcall/") or not name.endswith((".py", ".toml"))]
     program = (
         "import rollcall.jobs.coordinator, rollcall.jobs.maintain, rollcall.cli.sql; "
         "print(rollcall.jobs.coordinator.__file__)"
