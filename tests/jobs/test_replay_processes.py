@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 from rollcall.__main__ import main
 from rollcall.cli import replay
 from rollcall.cli.replay import processes_for, replay_home
-from rollcall.inputs.replay import inputs
+from rollcall.inputs.replay import inputs, spill
 from rollcall.inputs.replay.spill import Piece, buckets_for
 from rollcall.inputs.replay.spilled_log import SectionRead, SpilledLog
 from rollcall.inputs.request_log.following.group_sessions import CONFIGS_GIVEN
@@ -27,6 +27,7 @@ from rollcall.inputs.request_log.recorded import Tally
 from rollcall.inputs.request_log.topic_metadata import TopicMetadata
 from rollcall.programs.processes import ProcessEndedError, Processes, _tidied, note_done
 from rollcall.tables.home import Home
+from tests.offsets_topic.folded import CAPTURES, NAMES
 from tests.printed.recorded import BROKERS
 from tests.replayed import replay_log
 from tests.source_tree import ROOT
@@ -70,6 +71,22 @@ def test_lines_are_laid_to_the_groups_that_other_processes_follow(
         assert main(["replay", *paths, "--home", home, "--processes", processes]) == 0
     assert rows_of(f"{tmp_path}/1/effects") == rows_of(f"{tmp_path}/2/effects")
     assert any("n-classic-mixed.log.gz:" in str(row["request_id"]) for row in rows_of(f"{tmp_path}/2/effects"))
+
+
+@pytest.mark.parametrize("beside", [None, BROKERS / "{}.log.gz", CAPTURES / "{}" / "requests.log.gz"])
+@pytest.mark.parametrize("name", NAMES)
+def test_pieces_cut_anywhere_leave_the_facts_of_whole_groups(
+    name: str, beside: Path | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [str(CAPTURES / name / "offsets-topic.jsonl.gz"), *([] if beside is None else [str(beside).format(name)])]
+    cut = []
+    for piece_bytes in (1 << 30, 1 << 10, 1):
+        monkeypatch.setattr(spill, "_PIECE_BYTES", piece_bytes)
+        home = tmp_path / str(piece_bytes)
+        assert main(["replay", *paths, "--home", str(home), "--processes", "1"]) == 0
+        cut.append(rows_of(f"{home}/effects"))
+    assert cut[0]
+    assert cut[0] == cut[1] == cut[2]
 
 
 def test_a_section_is_added_up_as_soon_as_those_before_it_are_read() -> None:

@@ -173,6 +173,11 @@ def test_a_commit_of_a_consumer_group_is_found_by_the_topic_s_id() -> None:
     assert [one.member_id for one in folded.of(G, OffsetsCommitted)] == ["a-id"]
 
 
+def test_a_commit_without_the_topic_s_id_is_its_owner_s_by_a_name_that_only_later_records_have() -> None:
+    folded = fold([*forming(0, "a"), commit(500, 1), commit(600, 1, TOPIC_ID)])
+    assert [one.member_id for one in folded.of(G, OffsetsCommitted)] == ["a-id", "a-id"]
+
+
 def test_an_offset_that_is_gone_at_once_was_deleted_and_one_gone_later_may_have_expired() -> None:
     tombstone = record(1, 20_000, OffsetCommitKey(group=G, topic=T, partition=0), None)
     late = record(1, 10**9, OffsetCommitKey(group=G, topic=T, partition=1), None)

@@ -6,7 +6,7 @@ Knows who owns what. Must not know a generation or an epoch. The rules stand in 
 from __future__ import annotations
 
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
-from rollcall.inputs.offsets_topic.history.state import History, Member
+from rollcall.inputs.offsets_topic.history.state import Member
 from rollcall.inputs.offsets_topic.history.story import Story
 from rollcall.inputs.offsets_topic.records.shapes import OffsetCommitKey, OffsetCommitValue
 from rollcall.schemas.effects import OffsetCommitted, OffsetsCommitted, OffsetsRemoved, TopicPartitions
@@ -18,7 +18,7 @@ LEAST_RETENTION_MS = 60_000
 def emit_commit(key: OffsetCommitKey, value: OffsetCommitValue, at_ms: int, story: Story) -> None:
     """An offset was committed; commits of one owner at one time are one fact."""
     history = story.history
-    owner = owner_of(history, key.topic, value.topic_id, key.partition)
+    owner = _owner_of(story, key.topic, value.topic_id, key.partition)
     if owner is not None:
         _note(owner, at_ms)
     history.last_commit_ms.setdefault(key.topic, {})[key.partition] = at_ms
@@ -31,8 +31,8 @@ def emit_commit(key: OffsetCommitKey, value: OffsetCommitValue, at_ms: int, stor
         commit_timestamp_ms=value.commit_timestamp,
     )
     member_id = "" if owner is None else owner.member_id
-    last = story.last
-    if isinstance(last, OffsetsCommitted) and (last.at_ms, last.member_id) == (at_ms, member_id):
+    last = story.list_of(OffsetsCommitted, at_ms)
+    if last is not None and last.member_id == member_id:
         last.offsets.append(offset)
         return
     story.emit(
@@ -50,8 +50,8 @@ def emit_removal(key: OffsetCommitKey, at_ms: int, story: Story) -> None:
     if not of_topic:
         history.last_commit_ms.pop(key.topic, None)
     why = why_gone(at_ms, committed_ms)
-    last = story.last
-    if isinstance(last, OffsetsRemoved) and (last.at_ms, last.why) == (at_ms, why):
+    last = story.list_of(OffsetsRemoved, at_ms)
+    if last is not None and last.why == why:
         same = next((one for one in last.offsets if one.topic == key.topic), None)
         if same is None:
             last.offsets.append(TopicPartitions(topic=key.topic, partitions=[key.partition]))
@@ -69,12 +69,14 @@ def why_gone(at_ms: int, since_ms: int | None) -> str:
     return "unknown"
 
 
-def owner_of(history: History, topic: str, topic_id: str | None, partition: int) -> Member | None:
+def _owner_of(story: Story, topic: str, topic_id: str | None, partition: int) -> Member | None:
     """The owner of a partition; None if there is none, or two for the moment."""
-    name = topic
-    if history.group_type is GroupType.CONSUMER:
-        name = topic_id or next((id_ for id_, known in history.topic_names.items() if known == topic), topic)
-    found = [member for member in history.members.values() if partition in member.held.get(name, ())]
+    members = story.history.members.values()
+    name = topic_id if story.history.group_type is GroupType.CONSUMER else topic
+    if name is None:
+        found = [one for one in members if story.holds(one, topic, partition)]
+    else:
+        found = [one for one in members if partition in one.held.get(name, ())]
     return found[0] if len(found) == 1 else None
 
 

@@ -235,9 +235,9 @@ def emit_pattern(pattern: str, value: RegularExpressionValue, at_ms: int, story:
     """A pattern matches these topics; the epoch that follows rose for it."""
     _operation(story.history, at_ms).resolved.append(pattern)
     if epochs.has_begun(story.history):
-        last = story.last
+        last = story.list_of(PatternsResolved, at_ms)
         topics = PatternTopics(pattern=pattern, topics=list(value.topics))
-        if isinstance(last, PatternsResolved) and last.at_ms == at_ms:
+        if last is not None:
             last.patterns.append(topics)
         else:
             story.emit(PatternsResolved(at_ms=at_ms, patterns=[topics]))

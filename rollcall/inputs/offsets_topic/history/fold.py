@@ -56,6 +56,7 @@ def apply(history: History, records: Iterable[Record], names: Mapping[str, str])
 def finish(history: History, names: Mapping[str, str]) -> list[ShownEffect]:
     """The facts that were held back, once it is known that nothing follows."""
     story = Story(history, names)
+    story.end_list()
     consumer.end_operation(story)
     lifecycle.end_conversion(story)
     lifecycle.end_group(story)
@@ -63,6 +64,7 @@ def finish(history: History, names: Mapping[str, str]) -> list[ShownEffect]:
 
 
 def _tell(record: Record, story: Story) -> None:
+    story.end_list_before(record.timestamp_ms)
     story.history.partition = record.partition
     if not record.is_covered:
         story.offset = record.offset

@@ -13,6 +13,8 @@ import msgspec
 
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType, MemberState
 from rollcall.schemas.causes import Cause
+from rollcall.schemas.consumer_effects import PatternsResolved
+from rollcall.schemas.effects import OffsetsCommitted, OffsetsRemoved
 from rollcall.schemas.makers import Terms
 
 VERSION = 1
@@ -188,6 +190,10 @@ class History(DocumentPart):
     """
     end_shown_at: int = NO_RECORD
     """The offset of the record that said either."""
+    growing: OffsetsCommitted | OffsetsRemoved | PatternsResolved | None = None
+    """The latest fact, while further records of its time may add to its list."""
+    growing_shown_at: int = NO_RECORD
+    """The offset of its first record."""
     downgrade_cause: Cause | None = None
     """Why it became a classic group again, which is the cause of its next rebalance."""
     departures: list[Departure] = []
@@ -201,7 +207,8 @@ class History(DocumentPart):
     def is_held_back(self) -> bool:
         """Whether facts are held back, because the rest of a request's records may change them."""
         operation = self.operation
-        return self.ending_at_ms != -1 or bool(self.converting or operation.came or operation.gone)
+        is_open = self.growing is not None or self.ending_at_ms != -1
+        return is_open or bool(self.converting or operation.came or operation.gone)
 
 
 _encoder = msgspec.json.Encoder()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import TypeVar
 
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.inputs.offsets_topic.history.departures import Verdict
@@ -14,9 +15,12 @@ from rollcall.inputs.offsets_topic.history.state import NO_RECORD, History, Memb
 from rollcall.inputs.offsets_topic.record_names import name_of_record
 from rollcall.schemas import makers
 from rollcall.schemas.causes import CauseCandidate, CauseKind, EndCause
-from rollcall.schemas.effects import Effect, TopicPartitions
+from rollcall.schemas.consumer_effects import PatternsResolved
+from rollcall.schemas.effects import Effect, OffsetsCommitted, OffsetsRemoved, TopicPartitions
 from rollcall.schemas.makers import of_topics
 from rollcall.schemas.shown_effects import ShownEffect
+
+_Growing = TypeVar("_Growing", OffsetsCommitted, OffsetsRemoved, PatternsResolved)
 
 
 class Story:
@@ -30,8 +34,29 @@ class Story:
         self._names = names
 
     def emit(self, effect: Effect) -> None:
-        shown_by = "" if self.offset == NO_RECORD else name_of_record(self.history.partition, self.offset)
-        self.facts.append(ShownEffect(effect, shown_by))
+        """The next fact; a list is held back, since the next records may add to it."""
+        self.end_list()
+        if isinstance(effect, OffsetsCommitted | OffsetsRemoved | PatternsResolved):
+            self.history.growing, self.history.growing_shown_at = effect, self.offset
+        else:
+            self._add(effect)
+
+    def list_of(self, kind: type[_Growing], at_ms: int) -> _Growing | None:
+        """The fact before, if it is a list of this kind and time."""
+        last = self.history.growing
+        return last if isinstance(last, kind) and last.at_ms == at_ms else None
+
+    def end_list(self) -> None:
+        """Nothing is added to the fact before."""
+        if (last := self.history.growing) is not None:
+            with self.shown_at(self.history.growing_shown_at):
+                self._add(last)
+            self.history.growing, self.history.growing_shown_at = None, NO_RECORD
+
+    def end_list_before(self, at_ms: int) -> None:
+        """A record of this time is next."""
+        if self.history.growing is not None and self.history.growing.at_ms != at_ms:
+            self.end_list()
 
     @contextmanager
     def shown_at(self, offset: int) -> Iterator[None]:
@@ -41,11 +66,6 @@ class Story:
             yield
         finally:
             self.offset = before
-
-    @property
-    def last(self) -> Effect | None:
-        """The fact before."""
-        return self.facts[-1].effect if self.facts else None
 
     def type_changed(
         self, from_type: GroupType | None, to_type: GroupType, why: str, at_ms: int, client_id: str = ""
@@ -93,12 +113,23 @@ class Story:
         self.emit(makers.rebalance_ended(at_ms, running, to_epoch, outcome, members_after))
 
     def partitions(self, held: Mapping[str, Iterable[int]]) -> list[TopicPartitions]:
-        """By topic; a topic's id stands for its name if that is not known."""
+        """What is held, by topic."""
         found: dict[str, list[int]] = {}
         for topic_id, numbers in held.items():
-            topic = self.history.topic_names.get(topic_id) or self._names.get(topic_id) or topic_id
-            found.setdefault(topic, []).extend(numbers)
+            found.setdefault(self._name_of(topic_id), []).extend(numbers)
         return of_topics(found)
+
+    def holds(self, member: Member, topic: str, partition: int) -> bool:
+        """Whether a member of a consumer group owns a partition, by its topic's name."""
+        return any(partition in numbers and self._name_of(one) == topic for one, numbers in member.held.items())
+
+    def _name_of(self, topic_id: str) -> str:
+        """A topic's id stands for its name if that is not known."""
+        return self.history.topic_names.get(topic_id) or self._names.get(topic_id) or topic_id
+
+    def _add(self, effect: Effect) -> None:
+        shown_by = "" if self.offset == NO_RECORD else name_of_record(self.history.partition, self.offset)
+        self.facts.append(ShownEffect(effect, shown_by))
 
     def state(self, at_ms: int, to_state: str, from_state: str | None = None) -> None:
         """The group is in another state. from_state: the one before, if it is not the last emitted."""
