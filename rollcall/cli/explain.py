@@ -134,7 +134,8 @@ def _chosen(answer: Answer, files: Sequence[str], asked: Asked) -> tuple[list[Lo
     known = [group.group_id for group in answer.groups]
     if asked.group_id and asked.group_id not in known:
         raise no_such_group(asked.group_id, known, "these files" if len(files) > 1 else f"LOG={files[0]}")
-    asked = asked.counted_from(max(_all_times(answer), default=_now_ms()))
+    if asked.since or asked.until:
+        asked = asked.counted_from(max(_all_times(answer), default=_now_ms()))
     groups = sorted(answer.groups, key=lambda group: (-trouble_of(group), group.group_id))
     chosen = [part for group in groups if asked.group_id in ("", group.group_id) for part in (_within(group, asked),)]
     return chosen, asked
@@ -242,6 +243,8 @@ def _say_unread(unread: Sequence[Unread], form: str, console: Console) -> None:
 
 def _within(group: LoggedGroup, asked: Asked) -> LoggedGroup:
     """Return the part of a group's story within a time."""
+    if (asked.from_ms, asked.to_ms) == (-inf, inf):
+        return group
     rebalances = [one for one in group.rebalances if _is_within(_times_of(one), asked)]
     findings = [one for one in group.findings if _is_within(_times(one.facts), asked)]
     return replace(group, rebalances=rebalances, findings=findings)
@@ -318,9 +321,11 @@ def _is_brief(group: LoggedGroup) -> bool:
 
 def _none_within(answer: Answer, groups: Sequence[LoggedGroup]) -> Iterator[Line]:
     """Return a sentence if no rebalance of the files lies in the chosen time."""
+    if any(group.rebalances for group in groups):
+        return
     chosen = {group.group_id for group in groups}
     every = [one for group in answer.groups if group.group_id in chosen for one in group.rebalances if _times_of(one)]
-    if any(group.rebalances for group in groups) or not every:
+    if not every:
         return
     first = min(every, key=lambda one: min(_times_of(one)))
     last = max(every, key=lambda one: max(_times_of(one)))
@@ -368,8 +373,9 @@ def _rebalance_lines(one: LoggedRebalance, group: LoggedGroup, asked: Asked) -> 
     not_known = "?" if before == "?" or one.outcome != "empty" else "none"
     after = not_known if one.generation_id is None else one.generation_id
     at = one.moment(one.began_at_ms or one.joined_at_ms or one.ended_at_ms)
-    shown = one.moment(one.shown_by_ms)
-    at = at or (f"by {shown}" if shown else "no time")
+    if at is None:
+        shown = one.moment(one.shown_by_ms)
+        at = f"by {shown}" if shown else "no time"
     how = f", {end_words(one)}" if group.group_type == "classic" else ""
     yield Line(f"  {at.replace('T', ' ')}  {step} {before} -> {after}: {name_of(one.cause.kind)}{how}")
     yield Line(f"    {short(cause_sentence(one))}")

@@ -51,6 +51,8 @@ def answer_of(files: Sequence[str], zone: ZoneInfo | None, most_bytes: int = LAR
         align(reads)
         groups = groups_in(merged(reads))
     finally:
+        gc.freeze()
+        gc.unfreeze()  # It is old from the first, and not looked through at once.
         gc.enable()
     for read in reads:
         if read.file in unfit:

@@ -63,7 +63,10 @@ class Line(NamedTuple):
 def say_all(console: Console, lines: Iterable[Line]) -> None:
     """Prints lines in one piece: rich takes as long for the layout of each as it takes to find them."""
     width = width_of(console)
-    console.print(Segments(chain.from_iterable(_segments(console, line, width) for line in lines)), soft_wrap=True)
+    segments = chain.from_iterable(_segments(console, line, width) for line in lines)
+    is_plain = console.color_system is None
+    one = (Segment("".join(segment.text for segment in segments)),) if is_plain else segments
+    console.print(Segments(one), soft_wrap=True)
 
 
 def _segments(console: Console, line: Line, width: int | None) -> Iterator[Segment]:

@@ -18,6 +18,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", 
 
 def visible(text: str) -> str:
     r"""The text with each such character as Python writes it: `\n`, `\x1b`, `\u202e`. The rest stays as it is."""
+    if text.isprintable():
+        return text
     return _UNSAFE.sub(lambda found: found.group().encode("unicode_escape").decode("ascii"), text)
 
 

@@ -24,6 +24,9 @@ _LEVELS = {
 
 def with_shown_levels(facts: Iterable[LoggedFact]) -> list[LoggedFact]:
     """Return the facts, each with the lowest level that its client's log has shown by then."""
+    facts = [*facts]
+    if len({fact.level for fact in facts}) < 2:
+        return facts
     found: list[LoggedFact] = []
     before: dict[tuple[str, ...], Level] = {}
     for fact in facts:

@@ -34,6 +34,8 @@ def _as_one(alike: Sequence[Finding]) -> Finding:
 
 def in_order(group: LoggedGroup) -> list[Finding]:
     """Return a group's findings by the time of their first lines; lines without a time keep their place."""
+    if len(group.findings) < 2:
+        return group.findings
     places = _places(group.facts)
     return sorted(group.findings, key=lambda one: _found_at(one, places))
 

@@ -171,25 +171,26 @@ class FactKind(StrEnum):
     """Nothing: a reader failed at the line, as error says."""
 
 
-NEW_IDS = (FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED)
+NEW_IDS = frozenset((FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED))
 """Lines with the id of a new member."""
-GOES = (FactKind.MEMBER_LEFT, FactKind.MEMBER_EXPIRED)
+GOES = frozenset((FactKind.MEMBER_LEFT, FactKind.MEMBER_EXPIRED))
 """By these a coordinator of classic groups ends one membership."""
-REMOVED_EPOCH = (
-    *(FactKind.MEMBER_LEFT_EPOCH, FactKind.MEMBER_EXPIRED_EPOCH),
-    *(FactKind.MEMBER_TOO_SLOW_EPOCH, FactKind.MEMBER_NOT_SYNCED_EPOCH),
+REMOVED_EPOCH = frozenset(
+    (
+        *(FactKind.MEMBER_LEFT_EPOCH, FactKind.MEMBER_EXPIRED_EPOCH),
+        *(FactKind.MEMBER_TOO_SLOW_EPOCH, FactKind.MEMBER_NOT_SYNCED_EPOCH),
+    )
 )
 """By these a coordinator of newer groups ends a membership."""
-LEAVES = (FactKind.POLL_TIMEOUT, FactKind.LEAVE_SENT)
+LEAVES = frozenset((FactKind.POLL_TIMEOUT, FactKind.LEAVE_SENT))
 """By these a client leaves; the second may not say why."""
-OWN_ENDS = (*LEAVES, FactKind.MEMBERSHIP_LOST, FactKind.INSTANCE_FENCED, FactKind.CLOSED)
+OWN_ENDS = LEAVES | {FactKind.MEMBERSHIP_LOST, FactKind.INSTANCE_FENCED, FactKind.CLOSED}
 """By these a client's log ends a membership."""
-NEWER = (
+NEWER = REMOVED_EPOCH | {
     *(FactKind.EPOCH_BUMPED, FactKind.TARGET_COMPUTED, FactKind.MEMBER_PROGRESSED, FactKind.PATTERNS_SCANNED),
-    *(FactKind.MEMBER_JOINED_EPOCH, FactKind.MEMBER_LEFT_EPOCH, FactKind.MEMBER_EXPIRED_EPOCH),
-    *(FactKind.MEMBER_TOO_SLOW_EPOCH, FactKind.MEMBER_NOT_SYNCED_EPOCH, FactKind.MEMBER_SUBSCRIBED),
+    *(FactKind.MEMBER_JOINED_EPOCH, FactKind.MEMBER_SUBSCRIBED),
     *(FactKind.STATIC_MEMBER_AWAY, FactKind.INSTANCE_ID_OWNED),
-)
+}
 """Lines that only groups of the newer protocols have."""
 
 

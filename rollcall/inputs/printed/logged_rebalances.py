@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple, Protocol
 
 from rollcall.history.sentences import NOTHING_KNOWN, Terms
@@ -25,6 +25,7 @@ GROUP_NOT_NAMED = f"({NOT_NAMED})"
 UUID_LENGTH = 36
 _WITH_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
+_SINCE = datetime(1970, 1, 1)
 _HANDLE = re.compile(r"#consumer-\d{1,9}\Z")
 
 
@@ -33,6 +34,7 @@ def configured_id(client_id: str) -> str:
     return _HANDLE.sub("", client_id)
 
 
+@lru_cache(maxsize=1_024)
 def client_id_of(member_id: str) -> str:
     """The client or instance id that a classic member id begins with; empty if it does not end in a UUID."""
     return member_id[: -UUID_LENGTH - 1] if _WITH_UUID.search(member_id) else ""
@@ -58,7 +60,7 @@ def moment_of(at_ms: int | None, clock: Clock, *, is_whole_seconds: bool) -> str
     """Return a printed time in ISO 8601: `Z` if absolute, no date if its line has none."""
     if at_ms is None or clock is Clock.NONE:
         return None
-    at = datetime.fromtimestamp(at_ms / 1000, UTC).replace(tzinfo=None)
+    at = _SINCE + timedelta(milliseconds=at_ms)
     parts = "seconds" if is_whole_seconds else "milliseconds"
     if clock is Clock.TIME_OF_DAY:
         return at.time().isoformat(timespec=parts)

@@ -127,6 +127,9 @@ def _with_groups(facts: Sequence[LoggedFact]) -> Iterator[LoggedFact]:
     By a client id that all of a library's clients have, brokers' lines are about none.
     A leader's assignment that names no generation is of the one that it joined.
     """
+    if all(fact.dialect == BROKER for fact in facts):
+        yield from facts
+        return
     groups = groups_of_removed(facts)
     own = ((printer_of(fact), fact.group_id) for fact in facts if fact.dialect != BROKER and fact.group_id)
     for client, named in _sets(own).items():
@@ -190,7 +193,7 @@ def _by_group(facts: Iterable[LoggedFact]) -> dict[str, list[LoggedFact]]:
         latest[fact.broker_id, fact.partition] = group_id
         if fact.instance_id:
             group_of_instance[fact.partition, fact.instance_id] = group_id
-        found.setdefault(group_id, []).append(fact._replace(group_id=group_id))
+        found.setdefault(group_id, []).append(fact if fact.group_id == group_id else fact._replace(group_id=group_id))
     return found
 
 

@@ -13,6 +13,9 @@ from rollcall.inputs.printed.lines.levels import Level, level_of
 from rollcall.inputs.printed.logged_facts import BROKER, IS_CERTAIN, PLACES, FactKind, LoggedFact
 from rollcall.inputs.printed.templates import Template, Templates
 
+_IS_CERTAIN, _IS_ESCAPED, _MAY_BE_FORGED, _LEVEL = (
+    PLACES[name] for name in (IS_CERTAIN, "is_escaped", "may_be_forged", "level")
+)
 _UNSAID = [LoggedFact._field_defaults[name] for name in LoggedFact._fields[8:]]
 """What a fact has behind `source` where nothing is said of it."""
 
@@ -108,23 +111,14 @@ class Dialect(NamedTuple):
         if found is None:
             return None
         template, values, is_certain = found
-        row = [
-            template.kind,
-            entry.file,
-            entry.line_number,
-            entry.at_ms,
-            entry.clock,
-            entry.is_whole_seconds,
-            self.name,
-            entry.source,
-            *_UNSAID,
-        ]
+        file, line_number, _, at_ms, clock, is_whole_seconds, level, _, source, *_ = entry
+        row = [template.kind, file, line_number, at_ms, clock, is_whole_seconds, self.name, source, *_UNSAID]
         for place, value in zip(template.places, values, strict=True):
             row[place] = value
         for name, value in heading.fields.items():  # Surer than a message, behind which a layout may print more.
             row[PLACES[name]] = value
-        row[PLACES[IS_CERTAIN]] = is_certain and not entry.is_suspect
-        row[PLACES["is_escaped"]] = bool(entry.message)
-        row[PLACES["may_be_forged"]] = entry.may_be_forged
-        row[PLACES["level"]] = self.level_of(template.kind, entry.level)
+        row[_IS_CERTAIN] = is_certain and not entry.is_suspect
+        row[_IS_ESCAPED] = bool(entry.message)
+        row[_MAY_BE_FORGED] = entry.may_be_forged
+        row[_LEVEL] = self.level_of(template.kind, level)
         return tuple.__new__(LoggedFact, row)

@@ -5,7 +5,7 @@ Each rule looks at one group. Knows one group's facts. Must not know how lines a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import pairwise
 
 from rollcall.history.words import count, duration
@@ -107,4 +107,9 @@ def _over_capacity(group: LoggedGroup) -> Iterator[Finding]:
         loaded = {}
 
 
-COORDINATOR_RULES: Sequence[Rule] = (_one_line_each, _silent_since_loaded, _over_capacity, _elsewhere)
+COORDINATOR_RULES: Mapping[Rule, Collection[FactKind]] = {
+    _one_line_each: _OF_ONE_LINE,
+    _silent_since_loaded: (FactKind.GROUP_TAKEN_OVER,),
+    _over_capacity: (FactKind.REBALANCE_BEGAN,),
+    _elsewhere: (),
+}

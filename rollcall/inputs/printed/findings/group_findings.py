@@ -6,12 +6,12 @@ several explanations fit, all are named. Knows one group's facts and rebalances.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
 
 from rollcall.history.words import count, duration, some
 from rollcall.inputs.printed.findings.coordinator_findings import COORDINATOR_RULES, Rule
-from rollcall.inputs.printed.findings.static_members import static_members
+from rollcall.inputs.printed.findings.static_members import OF_STATIC_MEMBERS, static_members
 from rollcall.inputs.printed.groups.broker_owners import never_given_up, owners
 from rollcall.inputs.printed.groups.holders import INITIAL_DELAY_MS, is_a_timeout, may_have_been_empty, was_empty
 from rollcall.inputs.printed.logged_facts import GOES, NEW_IDS, NEWER, FactKind, LoggedFact, between_ms, gap_ms
@@ -42,7 +42,9 @@ _WAITED_FOR = ("the join phase waits for it", "it joined, and the broker's level
 
 def findings_of(group: LoggedGroup) -> list[Finding]:
     """Everything that the rules find, in their order."""
-    return [finding for rule in RULES for finding in rule(group)]
+    kinds = {fact.kind for fact in group.facts}
+    rules = (rule for rule, needed in RULES.items() if not needed or not kinds.isdisjoint(needed))
+    return [finding for rule in rules for finding in rule(group)]
 
 
 def _never_synced(group: LoggedGroup) -> Iterator[Finding]:
@@ -292,21 +294,22 @@ def _missing(group: LoggedGroup) -> Iterator[Finding]:
             yield Finding("generations_missing", f"{which} not in these lines.", (before.facts[-1], after.facts[0]))
 
 
-RULES: Sequence[Rule] = (
-    *COORDINATOR_RULES,
-    static_members,
-    _again_and_again,
-    _never_synced,
-    _nobody_waited,
-    _came_again,
-    _given_ids,
-    _inside,
-    _expired_apart,
-    _initial_delay,
-    _missing,
-    never_given_up,
-    owners,
-)
+RULES: Mapping[Rule, Collection[FactKind]] = {
+    **COORDINATOR_RULES,
+    static_members: OF_STATIC_MEMBERS,
+    _again_and_again: (),
+    _never_synced: (),
+    _nobody_waited: (),
+    _came_again: (),
+    _given_ids: (FactKind.MEMBER_ID_GIVEN, FactKind.PENDING_MEMBER_EXPIRED),
+    _inside: (FactKind.MEMBER_EXPIRED,),
+    _expired_apart: (FactKind.MEMBER_EXPIRED,),
+    _initial_delay: (),
+    _missing: (),
+    never_given_up: (FactKind.MEMBER_PROGRESSED,),
+    owners: (FactKind.MEMBER_PROGRESSED,),
+}
+"""Each rule with the lines of which it needs one; none: it looks at rebalances, or at most lines."""
 
 
 def _follows(before: LoggedRebalance, after: LoggedRebalance) -> bool:

@@ -19,6 +19,11 @@ _ENDS = {
     FactKind.MEMBER_LEFT_EPOCH: "left",
     FactKind.STATIC_MEMBER_AWAY: "left for a while",
 }
+OF_STATIC_MEMBERS = (
+    *(FactKind.MEMBER_FENCED, FactKind.MEMBER_JOINED_EPOCH),
+    *(FactKind.STATIC_MEMBER_REPLACED, FactKind.INSTANCE_ID_OWNED),
+)
+"""One of these lines has every finding."""
 
 
 def static_members(group: LoggedGroup) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from rollcall.inputs.printed.logged_partitions import partitions_in, partitions_
 from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, suggested
 from rollcall.inputs.printed.short_text import some_that_fit
 
-_ENDS = (FactKind.MEMBER_EXPIRED, *REMOVED_EPOCH)
+_ENDS = REMOVED_EPOCH | {FactKind.MEMBER_EXPIRED}
 _FORGETS = (FactKind.GROUP_CONVERTED, FactKind.GROUP_DIED, FactKind.GROUPS_DELETED)
 _GIVES_UP = ("UNREVOKED_PARTITIONS", "revoking")
 """The state of a member that has more than what it is to keep."""

@@ -16,7 +16,7 @@ from rollcall.inputs.printed.logged_rebalances import LoggedRebalance, client_id
 from rollcall.inputs.tolerances import AT_ONCE_MS, BACK_AFTER_LEAVE_MS, TOGETHER_MS
 from rollcall.schemas.causes import GONE_FROM_AN_EPOCH, LEFT_WITHOUT_A_WORD, Cause, CauseKind, left_without_a_word
 
-BY_A_MEMBER = (*REMOVED_EPOCH, FactKind.MEMBER_JOINED_EPOCH, FactKind.PATTERNS_SCANNED)
+BY_A_MEMBER = REMOVED_EPOCH | {FactKind.MEMBER_JOINED_EPOCH, FactKind.PATTERNS_SCANNED}
 _COMES_BACK = (FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED, FactKind.STATIC_MEMBER_REPLACED)
 _BROUGHT_BY = (FactKind.MEMBER_ADDED, FactKind.MEMBER_EXPIRED)
 _MISSING = Reason(CauseKind.MEMBER_LEFT, candidates=GONE_FROM_AN_EPOCH)

@@ -21,7 +21,10 @@ from rollcall.inputs.tolerances import AT_ONCE_MS, TOGETHER_MS
 from rollcall.schemas.causes import Cause, CauseKind, EndCause
 from rollcall.schemas.effects import UNKNOWN_END
 
-_OF_AN_EPOCH = (FactKind.TARGET_COMPUTED, FactKind.MEMBER_PROGRESSED, FactKind.MEMBER_SUBSCRIBED)
+_OF_AN_EPOCH = frozenset((FactKind.TARGET_COMPUTED, FactKind.MEMBER_PROGRESSED, FactKind.MEMBER_SUBSCRIBED))
+_SHOWS_A_MEMBER = _OF_AN_EPOCH | REMOVED_EPOCH
+_MAY_BRING_ONE = _OF_AN_EPOCH | BY_A_MEMBER
+_OF_A_MEMBER = BY_A_MEMBER | {FactKind.MEMBER_SUBSCRIBED}
 _MAKES_CLASSIC = (FactKind.GROUP_CONVERTED, FactKind.REBALANCE_BEGAN)
 _BEGINS_ANEW = (FactKind.GROUP_CONVERTED, FactKind.GROUP_DIED, FactKind.GROUPS_DELETED)
 
@@ -54,7 +57,7 @@ class Epochs:
         """Take a line that only groups of the newer protocols have."""
         is_new = (-1 if line.generation_id is None else line.generation_id) > self._highest
         who = line.member_id
-        is_shown = line.kind in (*_OF_AN_EPOCH, *REMOVED_EPOCH) and not self._members.has_gone(who)
+        is_shown = line.kind in _SHOWS_A_MEMBER and not self._members.has_gone(who)
         if (who and is_shown and who not in self._members.current) or not self._names_goers:
             self._standing.is_whole = False
         match line.kind:
@@ -268,7 +271,7 @@ def stored_lines(facts: Sequence[LoggedFact]) -> list[LoggedFact]:
             if latest and _comes_again([facts[one] for one in latest], [*(facts[one] for one in since), fact]):
                 left_out.update(latest, (one for one in since if facts[one].kind not in BY_A_MEMBER))
             latest, since = [*(one for one in since if facts[one].kind in BY_A_MEMBER), place], []
-        elif fact.kind in (*BY_A_MEMBER, *_OF_AN_EPOCH):
+        elif fact.kind in _MAY_BRING_ONE:
             since.append(place)
     return [fact for place, fact in enumerate(facts) if place not in left_out]
 
@@ -287,7 +290,7 @@ def topics_changed_ms(facts: Sequence[LoggedFact]) -> list[int]:
     found: list[int] = []
     is_by_a_member, known_hash = True, ""
     for fact in facts:
-        if fact.kind in (*BY_A_MEMBER, FactKind.MEMBER_SUBSCRIBED):
+        if fact.kind in _OF_A_MEMBER:
             is_by_a_member = True
         elif fact.kind is FactKind.EPOCH_BUMPED:
             if not is_by_a_member and fact.reason != known_hash and fact.at_ms is not None:

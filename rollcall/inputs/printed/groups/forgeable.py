@@ -23,7 +23,7 @@ from rollcall.schemas.causes import Cause, CauseKind
 MOST_FORGED = 1_600
 """Lines about groups that the ids and the reason of one request hold: 98 kB, of 60 characters each."""
 _ROUNDS = 8
-_ENDS = (*GOES, FactKind.MEMBERS_NOT_BACK, *REMOVED_EPOCH)
+_ENDS = GOES | REMOVED_EPOCH | {FactKind.MEMBERS_NOT_BACK}
 _FORGETS = (
     *(FactKind.GROUP_EMPTIED, FactKind.GROUP_TAKEN_OVER, FactKind.GROUP_UNLOADED, FactKind.GROUP_DIED),
     FactKind.GROUP_CONVERTED,
@@ -120,7 +120,7 @@ class _NamedMembers:
     """Where lines name each member id of a group; those that a client may have written do not count."""
 
     def __init__(self, facts: Sequence[LoggedFact], forgeable: Collection[int]) -> None:
-        self._places: defaultdict[tuple[str, str], list[_Place]] = defaultdict(list)
+        self._places: defaultdict[str, defaultdict[str, list[_Place]]] = defaultdict(lambda: defaultdict(list))
         rosters: defaultdict[str, _Roster] = defaultdict(_Roster)
         self.strangers: set[int] = set()
         """Where lines remove a member that the group did not have."""
@@ -128,18 +128,20 @@ class _NamedMembers:
             if fact.dialect != BROKER or not fact.group_id or place in forgeable:
                 continue
             reason = read_reason(fact.reason) if fact.kind is FactKind.REBALANCE_BEGAN else None
-            found = (fact.member_id, fact.other_member_id, *fact.member_ids)
-            found += () if reason is None else (reason.member_id, *reason.member_ids)
-            ids = [*filter(None, dict.fromkeys(found))]
+            found = {fact.member_id, fact.other_member_id, *fact.member_ids}
+            if reason is not None:
+                found |= {reason.member_id, *reason.member_ids}
+            ids = found - {""}
             roster = rosters[fact.group_id]
-            if fact.kind in _ENDS and roster.is_whole and not roster.is_joining and not roster.members.keys() >= {*ids}:
+            if fact.kind in _ENDS and roster.is_whole and not roster.is_joining and not roster.members.keys() >= ids:
                 self.strangers.add(place)
             roster.take(fact, reason, ids)
             if fact.kind is FactKind.JOIN_PHASE_ENDED and roster.is_whole:
-                ids = [*roster.members]
+                ids = {*roster.members}
+            named = self._places[fact.group_id]
             for member_id in ids:
-                known = self._places[fact.group_id, member_id]
-                if [kind for _, kind in known[-2:]] == [fact.kind] * 2:
+                known = named[member_id]
+                if len(known) > 1 and known[-1][1] is known[-2][1] is fact.kind:
                     known.pop()
                 known.append((place, fact.kind))
 
@@ -148,13 +150,13 @@ class _NamedMembers:
 
         by_count: or the size of a generation shows that its member was there.
         """
-        known = self._places[fact.group_id, fact.member_id]
+        known = self._places[fact.group_id][fact.member_id]
         others = (FactKind.JOIN_PHASE_ENDED, fact.kind) if not by_count else (fact.kind,)
         return any(kind not in others for place, kind in known if not first <= place <= last)
 
     def is_named_before(self, fact: LoggedFact, place: int) -> bool:
         """Whether a line of another kind before a place names the new id of a fact."""
-        known = self._places[fact.group_id, fact.member_id]
+        known = self._places[fact.group_id][fact.member_id]
         return bool(known) and known[0][0] < place and known[0][1] is not fact.kind
 
 

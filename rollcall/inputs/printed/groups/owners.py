@@ -71,7 +71,7 @@ class Owners:
 
     def until(self, at_ms: float, *, is_of_epochs: bool) -> None:
         """What members' own lines have up to a moment. is_of_epochs: each member has its own epoch."""
-        while (following := self._following(at_ms)) is not None:
+        while self._to_come and (following := self._following(at_ms)) is not None:
             held = following.popleft()
             self._written.at_ms, self._written.line = max(self._written.at_ms, held.at_ms or 0), held.line
             generation_id = self._written.generation_id or 0

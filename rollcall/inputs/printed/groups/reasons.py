@@ -132,10 +132,11 @@ def read_reason(text: str) -> Reason | None:
     if not is_certain:
         fields = {}  # A client's words may look like the text behind its id: then neither is known.
     error = fields.pop("error", "")
-    words = fields.pop("client_reason", "")
-    named = Reason(CauseKind.UNKNOWN, client_reason="" if words == NOT_PROVIDED else words, **fields)
+    if fields.get("client_reason") == NOT_PROVIDED:
+        del fields["client_reason"]
     if rule == _JOINED:
-        return named._replace(kind=CauseKind.MEMBER_JOINED)
+        return Reason(CauseKind.MEMBER_JOINED, **fields)
+    named = Reason(CauseKind.UNKNOWN, **fields)
     if rule == _LEFT:
         return left(named)
     if rule == _REJOINED:
@@ -148,7 +149,7 @@ def read_reason(text: str) -> Reason | None:
 
 def capacity_in(text: str) -> tuple[int | None, int | None]:
     """Return how many members a loaded group has and group.max.size, as far as a coordinator's reason has them."""
-    found = _CAPACITY.search(text)
+    found = _CAPACITY.search(text) if "apacity " in text or "GroupConfig(" in text else None
     if found is None:
         return None, None
     return None if found["members"] is None else int(found["members"]), int(found["limit"])

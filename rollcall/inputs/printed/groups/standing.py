@@ -28,6 +28,7 @@ _TYPES = {
     **dict.fromkeys(NEWER, GroupType.CONSUMER),
 }
 """The lines that show which protocol a group is under."""
+_MAY_FOLLOW = {(before.value, after.value) for after, befores in VALID_PREVIOUS.items() for before in befores}
 
 
 class Standing:
@@ -138,7 +139,7 @@ class Standing:
 
     def move(self, to_state: str, leader_id: str | None = None) -> None:
         """The group has another state; where the one before is not known, it is reported as the first that is."""
-        may_follow = any(after == to_state and self.state in befores for after, befores in VALID_PREVIOUS.items())
+        may_follow = (self.state, to_state) in _MAY_FOLLOW
         self._written.emit(
             StateChanged(
                 at_ms=self._written.at_ms,

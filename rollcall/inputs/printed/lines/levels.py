@@ -28,4 +28,4 @@ _BY_NAME = {name: level for level, names in _NAMES.items() for name in names.spl
 
 def level_of(printed: str) -> Level | None:
     """Return the level that a line prints, or None for none that is known."""
-    return _BY_NAME.get(printed.upper())
+    return _BY_NAME.get(printed) or _BY_NAME.get(printed.upper())

@@ -158,17 +158,19 @@ def entries_in(
     unfinished: _Unfinished | None = None
     heading: Entry | None = None
     for number, line in whole_lines(lines):
-        above = above.below(number, line)
-        if heading is not None and (found := _JUL_LEVEL.match(line)):
-            # java.util.logging has two lines a record: when and where, then the level and the message.
-            yield heading._replace(level=found["level"], text=line[found.end() :].rstrip())
-            heading = None
-            continue
-        heading = None if line.startswith("[") else jul_heading(file, number, line)
+        begins_usually = number > 1 and line.startswith("[")  # It is no heading and continues none.
+        if not begins_usually:
+            above = above.below(number, line)
+            if heading is not None and (found := _JUL_LEVEL.match(line)):
+                # java.util.logging has two lines a record: when and where, then the level and the message.
+                yield heading._replace(level=found["level"], text=line[found.end() :].rstrip())
+                heading = None
+                continue
+        heading = None if begins_usually else jul_heading(file, number, line)
         if heading is not None:
             continue
         if unfinished is not None:
-            if unfinished.takes(line):
+            if not begins_usually and unfinished.takes(line):
                 continue
             yield unfinished.finished()
             unfinished = None

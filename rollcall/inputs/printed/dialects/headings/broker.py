@@ -40,18 +40,20 @@ def heading_of(_: Templates) -> Callable[[Entry], Heading | None]:
 def broker_heading(entry: Entry) -> Heading | None:
     """The prefix's fields, and the message without its final dot, which only newer versions print."""
     text = entry.printed
+    if not entry.message and text.startswith("[Group"):
+        return _behind_its_prefix(text)
     joins = _JOINS_EVENT_HUBS.match(entry.message)
     if joins is not None:
         return Heading({"group_id": joins["group_id"], "reason": f"Adding new member {joins['member_id']}"}, text)
     in_redpanda = _IN_REDPANDA.match(text)
     if in_redpanda is not None:
         return Heading({}, text[in_redpanda.end() :])
-    begin = text.find("]", 0, _LONGEST_PREFIX) + 1
     behind = _BEFORE.match(text)
-    if behind is not None:
-        text = text[behind.end() :]
-        begin -= behind.end()
-    length, fields = _prefix(text[: begin + 2])
+    return _behind_its_prefix(text if behind is None else text[behind.end() :])
+
+
+def _behind_its_prefix(text: str) -> Heading | None:
+    length, fields = _prefix(text[: text.find("]", 0, _LONGEST_PREFIX) + 3])
     if not length and _OTHER_PROGRAMS.match(text):
         return None
     if text.rfind(" (") > text.rfind(")"):
