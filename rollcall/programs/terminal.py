@@ -6,7 +6,7 @@ Knows rich. Must not know what is printed.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from io import TextIOWrapper
 from itertools import chain
@@ -63,17 +63,13 @@ class Line(NamedTuple):
 def say_all(console: Console, lines: Iterable[Line]) -> None:
     """Prints lines in one piece: rich takes as long for the layout of each as it takes to find them."""
     width = width_of(console)
-    segments = chain.from_iterable(_segments(console, line, width) for line in lines)
-    is_plain = console.color_system is None
-    one = (Segment("".join(segment.text for segment in segments)),) if is_plain else segments
-    console.print(Segments(one), soft_wrap=True)
-
-
-def _segments(console: Console, line: Line, width: int | None) -> Iterator[Segment]:
-    style = console.get_style(line.style) if line.style else None
-    for text in wrapped(visible(line.text), width) or [""]:
-        yield Segment(text, style)
-        yield Segment.line()
+    shown = ((text, line.style) for line in lines for text in wrapped(visible(line.text), width) or [""])
+    if console.color_system is None:
+        segments = [Segment("".join(f"{text}\n" for text, _ in shown))]
+    else:
+        styled = ((Segment(text, console.get_style(style) if style else None), Segment.line()) for text, style in shown)
+        segments = [*chain.from_iterable(styled)]
+    console.print(Segments(segments), soft_wrap=True)
 
 
 def add_row(table: Table, *cells: str | Text) -> None:

@@ -6,6 +6,7 @@ Knows how facts of several files become one sequence. Must not know what a fact 
 from __future__ import annotations
 
 import heapq
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -57,6 +58,8 @@ NOT_READ_WHOLE = (
     "it is larger than 256 MB, and only its first {:,} lines were read: "
     "of the lines that may be about groups, the first {:,} are not understood"
 )
+_BEGINS = re.compile(r"\[20\d\d-\d\d-\d\d")
+"""How most brokers' lines begin, and nothing that stands around a line or continues one."""
 REQUEST = b"Completed request:"
 """What every line of a broker's request log has."""
 _Line = TypeVar("_Line", Entry, LoggedFact)
@@ -127,7 +130,7 @@ def _beside_requests(file: str) -> Iterator[bytes]:
 
 def in_zone(facts: list[LoggedFact], zone: tzinfo | None) -> list[LoggedFact]:
     """The facts, those whose time has no zone with their time in the given one."""
-    return [in_utc(fact, zone) for fact in facts]
+    return facts if zone is None else [in_utc(fact, zone) for fact in facts]
 
 
 def in_utc(line: _Line, zone: tzinfo | None) -> _Line:
@@ -258,9 +261,17 @@ class _Lines:
                 found = [line for line in others if _MARKS.search(line) is not None]
                 tried += len(found)
                 self._marked.update(found)
-            yield from enumerate([*map(text_of, before), *lines], read.lines + 1 - len(before))
+            every = [*map(text_of, before), *lines]
+            numbered, beside = enumerate(every, read.lines + 1 - len(before)), BESIDE
             read.lines += len(lines)
-            passed, goes_on = b"", any(map(self.may_matter, lines[-BESIDE:]))
+            if 2 * len(others) > len(lines) and all(map(_BEGINS.match, every)):
+                # Each is an entry of its own, so that no other belongs to one that matters.
+                matters, beside = [*map(self.may_matter, every)], 1
+                ends = zip(numbered, matters, (False, *matters), strict=False)
+                yield from (one for one, *does_matter in ends if any(does_matter) or one[0] == read.lines)
+            else:
+                yield from numbered
+            passed, goes_on = b"", any(map(self.may_matter, lines[-beside:]))
 
     def said_by(self, line: str) -> LoggedFact | None:
         """What a line says that was put together, in whichever dialect; such a line matters from then on."""
@@ -310,6 +321,8 @@ def _said_in(entry: Entry, recognized: list[Recognized] | None) -> LoggedFact | 
 
 def merged(reads: Sequence[FileRead]) -> list[LoggedFact]:
     """All facts as one sequence: files with dates by time, then those without; never against a file's own order."""
+    if len(reads) == 1:
+        return [*reads[0].facts]
     dated = [read for read in reads if _is_dated(read)]
     others = [fact for read in reads if not _is_dated(read) for fact in read.facts]
     by_time = heapq.merge(*map(_rising, range(len(dated)), dated), key=lambda one: one[:2])

@@ -109,7 +109,7 @@ def _group_of(
     group = LoggedGroup(group_id, group_type, own, rebalances, ledger=walked)
     of_clients = [one for facts in clients for one in client_findings(facts)]
     of_removed = [*returns(group), *(one for facts in clients for one in removal_findings(printed, facts))]
-    between = findings_between(clients, group.rebalances)
+    between = findings_between(clients, group.rebalances) if clients else []
     group.findings = [*findings_of(group), *answered(of_clients, own), *of_removed, *between]
     if all(finding.finding != OWNERS for finding in group.findings):
         group.findings += assigned_last(own)

@@ -52,7 +52,7 @@ def _elsewhere(group: LoggedGroup) -> Iterator[Finding]:
     printed = [one for one in group.facts if one.dialect == BROKER and one.broker_id and one.kind not in _HANDS_OVER]
     first = {one.broker_id: one for one in reversed(printed)}
     last = {one.broker_id: one for one in printed}
-    for before, fact in pairwise(printed):
+    for before, fact in pairwise(printed) if len(last) > 1 else ():
         is_said = fact.kind is FactKind.GROUP_TAKEN_OVER
         if before is last[before.broker_id] and fact is first[fact.broker_id] and not is_said:
             yield Finding(

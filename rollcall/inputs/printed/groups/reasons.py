@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
@@ -121,6 +122,7 @@ _REASONS = Templates(
 )
 
 
+@lru_cache(maxsize=1 << 14)  # It is read again where its group's lines are taken.
 def read_reason(text: str) -> Reason | None:
     """What a coordinator's reason says; None: it is worded in a way that is not known."""
     found = _REASONS.match(text.rstrip("."))

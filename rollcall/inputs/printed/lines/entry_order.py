@@ -29,7 +29,8 @@ def in_order(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
         notes.append("its newest line comes first; it was read from its end")
     ordered = _with_their_exceptions(ordered)
     once = ordered[:1]
-    once += [one for before, one in itertools.pairwise(ordered) if (before.text, before.at_ms) != (one.text, one.at_ms)]
+    pairs = itertools.pairwise(ordered)
+    once += [one for before, one in pairs if before.at_ms != one.at_ms or before.text != one.text]
     if not times and len({entry.text for entry in once}) < _DOUBLED:
         once = ordered  # Without times a line may well be printed again.
     if len(once) <= len(ordered) * 0.6 and len(ordered) > 1:
@@ -42,7 +43,7 @@ def _with_their_exceptions(ordered: Sequence[Entry]) -> list[Entry]:
     """The entries, each exception that a shipper gave a time, or that stood first, behind the one that lacks it."""
     found: list[Entry] = []
     for entry in ordered:
-        if found and is_exception(entry.text) and lacks_exception(found[-1].text):
+        if found and lacks_exception(found[-1].text) and is_exception(entry.text):
             found[-1] = joined(found[-1]._replace(tail=(entry.text,)))
         else:
             found.append(entry)
