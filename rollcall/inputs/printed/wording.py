@@ -107,7 +107,7 @@ def holder_sentence(holder: Holder) -> str:
 
 def own_part(rebalance: LoggedRebalance) -> str:
     """What the lines of one client show of its own part: whether it led, and how long its requests took."""
-    if len({printer_of(fact) for fact in rebalance.facts}) != 1 or rebalance.facts[0].dialect == BROKER:
+    if any(fact.dialect == BROKER for fact in rebalance.facts[:1]) or len(set(map(printer_of, rebalance.facts))) != 1:
         return ""
     leader_id, is_own = leader_of(rebalance)
     asked, joined, synced = (_first(rebalance, kind) for kind in (FactKind.JOIN_SENT, FactKind.JOINED, FactKind.SYNCED))

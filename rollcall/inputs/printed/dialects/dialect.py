@@ -111,7 +111,7 @@ class Dialect(NamedTuple):
         if found is None:
             return None
         template, values, is_certain = found
-        file, line_number, _, at_ms, clock, is_whole_seconds, level, _, source, *_ = entry
+        file, line_number, _, at_ms, clock, is_whole_seconds, level, _, source = entry[:9]
         row = [template.kind, file, line_number, at_ms, clock, is_whole_seconds, self.name, source, *_UNSAID]
         for place, value in zip(template.places, values, strict=True):
             row[place] = value

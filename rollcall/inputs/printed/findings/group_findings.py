@@ -112,8 +112,8 @@ def _came_again(group: LoggedGroup) -> Iterator[Finding]:
     joiners = {id(fact): one.cause.member_id for one in reversed(group.rebalances) for fact in one.facts}
     for fact in group.facts:
         is_join = fact.kind is FactKind.REBALANCE_BEGAN and "Adding new member" in fact.reason
-        member_id = fact.member_id or joiners.get(id(fact), "")
-        if member_id and (is_join or fact.kind in NEW_IDS):
+        member_id = fact.member_id or joiners.get(id(fact)) if is_join or fact.kind in NEW_IDS else ""
+        if member_id:
             ids.setdefault(client_id_of(member_id), {}).setdefault(member_id, fact)
     removed = {fact.member_id for fact in group.facts if fact.kind in GOES}
     for client_id, given in ids.items():

@@ -261,6 +261,8 @@ def _may_bring(line: LoggedFact, bump: LoggedFact, *, follows: bool) -> bool:
 
 def stored_lines(facts: Sequence[LoggedFact]) -> list[LoggedFact]:
     """One group's lines without those of an epoch that comes again: what was not stored had no effect."""
+    if not any(fact.kind is FactKind.EPOCH_BUMPED for fact in facts):
+        return [*facts]
     left_out = set[int]()
     latest: list[int] = []
     since: list[int] = []

@@ -58,7 +58,7 @@ def _rows(records: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     row: dict[str, str] = {}
     first = characters = 0
     for number, line in records:
-        found = _FIELD.fullmatch(line)
+        found = _FIELD.fullmatch(line) if line.startswith("{") else None
         field = None if found is None else json.loads(line.rstrip(", "))
         if row and (field is None or field["field"] in row or characters > LONGEST_ROW):
             yield first, json.dumps(row)
