@@ -373,9 +373,7 @@ def _rebalance_lines(one: LoggedRebalance, group: LoggedGroup, asked: Asked) -> 
     not_known = "?" if before == "?" or one.outcome != "empty" else "none"
     after = not_known if one.generation_id is None else one.generation_id
     at = one.moment(one.began_at_ms or one.joined_at_ms or one.ended_at_ms)
-    if at is None:
-        shown = one.moment(one.shown_by_ms)
-        at = f"by {shown}" if shown else "no time"
+    at = at or (f"by {shown}" if (shown := one.moment(one.shown_by_ms)) else "no time")
     how = f", {end_words(one)}" if group.group_type == "classic" else ""
     yield Line(f"  {at.replace('T', ' ')}  {step} {before} -> {after}: {name_of(one.cause.kind)}{how}")
     yield Line(f"    {short(cause_sentence(one))}")

@@ -13,7 +13,7 @@ from rollcall.inputs.printed.lines.files import BLOCK_BYTES, CUT_MARK, LINE_BYTE
 from rollcall.inputs.printed.lines.wrappings import ENTRY_CHARACTERS, ENTRY_LINES
 from rollcall.inputs.printed.reading import CUT, of_lines, read_files, read_lines
 from rollcall.programs.errors import UserError
-from tests.printed.long_lines import BROKER, CLASS
+from tests.printed.long_lines import BROKER, CLASS, STAMP
 
 STABILIZED = f"{BROKER}Stabilized group x generation 1 with 1 members{CLASS}"
 LATER = STABILIZED.replace("generation 1", "generation 2")
@@ -30,6 +30,17 @@ def test_a_long_line_is_cut_and_the_rest_of_the_file_is_read(length: int, unit: 
     assert [fact.line_number for fact in read.facts] == [1, 4]
     assert read.lines == 4
     assert of_lines(CUT, [3]) in read.notes
+
+
+def test_what_stands_behind_another_entry_belongs_to_no_line_before_it(tmp_path: Path) -> None:
+    log, other = tmp_path / "server.log", f"{STAMP}Rolled a new segment of a-0 in 3 ms. (kafka.log.UnifiedLog)"
+    fits = BLOCK_BYTES // len(f"{other}\n")
+    for others in (1, fits // 2, *range(fits - 3, fits + 3), 3 * fits):
+        lines = [STABILIZED, *[other] * others, " of it", LATER]
+        log.write_text("\n".join(lines))
+        (read,) = read_files([str(log)])
+        assert [(fact.line_number, fact.group_id) for fact in read.facts] == [(1, "x"), (len(lines), "x")]
+        assert read.lines == len(lines)
 
 
 def test_a_line_within_the_limit_is_whole(tmp_path: Path) -> None:

@@ -128,10 +128,9 @@ class _NamedMembers:
             if fact.dialect != BROKER or not fact.group_id or place in forgeable:
                 continue
             reason = read_reason(fact.reason) if fact.kind is FactKind.REBALANCE_BEGAN else None
-            found = {fact.member_id, fact.other_member_id, *fact.member_ids}
-            if reason is not None:
-                found |= {reason.member_id, *reason.member_ids}
-            ids = found - {""}
+            ids = {fact.member_id, fact.other_member_id, *fact.member_ids}
+            ids |= set() if reason is None else {reason.member_id, *reason.member_ids}
+            ids.discard("")
             roster = rosters[fact.group_id]
             if fact.kind in _ENDS and roster.is_whole and not roster.is_joining and not roster.members.keys() >= ids:
                 self.strangers.add(place)
