@@ -6,7 +6,6 @@ Knows how the answer is laid out as text; `rollcall.shown.explained_json` has it
 
 from __future__ import annotations
 
-import gc
 import time
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -104,7 +103,6 @@ def explain(paths: Sequence[str], asked: Asked, form: str, console: Console) -> 
         if file != STANDARD_INPUT and comes_once(file):
             tell(f"{file}: waiting for data from a pipe; Ctrl-C ends", is_error=True)
     answer = answer_of(files, asked.zone)
-    gc.freeze()  # What was read stays until the end: to look for rings in it takes a sixth of the time.
     if asked.shows_unknown:
         unread = unread_as_toml(one for read in answer.reads for one in read.unread)
         print(*map(visible, unread), sep="\n")
