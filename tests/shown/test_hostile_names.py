@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rollcall.__main__ import main
+from rollcall.answers.sql import engine
 from rollcall.answers.sql.engine import Answer as Rows
 from rollcall.answers.sql.engine import AnswerColumn
 from rollcall.answers.views.rebalances import REBALANCES
@@ -133,7 +134,7 @@ def test_the_report_of_a_replay(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     row |= {"cause": "member_left", "is_inferred": False, "slowest_wait_ms": 99, "cause_candidates": None}
     row |= {"group_type": name, "known_from_ms": 0, "ended_at_ms": 5}
     columns = tuple(AnswerColumn(column, duckdb.type("VARCHAR")) for column in row)
-    monkeypatch.setattr(replay_report, "ask", lambda *_, **__: Rows(columns, iter([tuple(row.values())])))
+    monkeypatch.setattr(engine, "ask", lambda *_, **__: Rows(columns, iter([tuple(row.values())])))
     parity = Parity()
     parity.first.append(Difference("r", name, "Heartbeat", 4, name, 5, {"error": name}, {"error": "NONE"}))
     report = replay_report.Replayed(Tally(skipped=Counter({name: 1})), parity, {"group.max.size": name}, 1.0)
