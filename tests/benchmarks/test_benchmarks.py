@@ -51,7 +51,7 @@ def test_a_name_that_is_no_benchs_ends_with_status_2_and_the_names_of_the_layers
 ) -> None:
     for name in ("nonsense", "core.nonsense"):
         assert command.main([name]) == 2
-        reported = f"rollcall: {name}: is not a bench; the layers are batch, core, floods, history, "
+        reported = f"rollcall: {name}: is not a bench; the layers are batch, core, explain, floods, history, "
         assert capsys.readouterr().err.startswith(reported)
 
 
