@@ -105,8 +105,9 @@ COLUMNS = {column.name for view in VIEWS for column in view.columns}
 OF_PAGES = {
     # Rows that the page computes: see rollcall.serve.page.lists and rollcall.serve.page.details.
     *("troubles", "harm", "stood_share", "near_slack_ms", "near_timeout_ms", "near_client_id", "in_hour", "in_span"),
-    *("latest_at", "found", "total", "plural", "rule", "view", "at_ms", "until_ms", "link", "sentence", "lag_trend"),
-    *("goes_on", "kind", "latest", "rebalance", "ticks", "lags", "row", "opens", "closes"),
+    *("latest_at", "latest_cause", "latest_generation_id", "tick_places", "tick_causes"),
+    *("found", "total", "plural", "rule", "view", "at_ms", "until_ms", "link", "sentence", "lag_trend"),
+    *("goes_on", "kind", "rebalance", "lags", "row", "opens", "closes"),
 }
 ROWS = {"row", "one", "member", "group", "kind"}
 """What the templates call a row of a view, or of what the page computes."""
@@ -125,4 +126,4 @@ def test_a_page_reads_columns_that_there_are(name: str) -> None:
         if isinstance(one.node, nodes.Name) and one.node.name in ROWS
     }
     assert {attr for row, attr in read if attr not in OTHERS.get(row, set())} <= COLUMNS | OF_PAGES
-    assert bool(read) == (name in ("group.html", "overview.html", "rebalance.html", "troubles.html"))
+    assert bool(read) == (name in ("group.html", "group_row.html", "overview.html", "rebalance.html", "troubles.html"))

@@ -84,10 +84,10 @@ def _by_detector(
     sql = (
         f"SELECT *, coalesce({kind.since}, {known}, {kind.until}) AS known_since "
         f"FROM {troubles_now(view, kind, now_ms)} AS found WHERE {condition} AND ({kind.worth_an_alarm}) "
-        "ORDER BY group_id, known_since"
+        "ORDER BY group_id"
     )
     for group_id, each in groupby(history.all(sql, patterns), itemgetter("group_id")):
-        rows = sorted(each, key=_is_expected)
+        rows = sorted(each, key=lambda row: (_is_expected(row), row["known_since"], filled(kind.sentence, row)))
         first, *others = rows
         expected = 0 if _is_expected(first) else sum(map(_is_expected, others))
         alike = len(others) - expected
