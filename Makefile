@@ -1,4 +1,4 @@
-# Rollcall's commands; `make` alone lists them. Set-up happens once, by itself, where a target needs it.
+# Rollcall's commands; `make` alone lists them. The first target that needs set-up runs it.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help

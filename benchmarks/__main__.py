@@ -1,6 +1,6 @@
 """`python -m benchmarks`: finds the benches, runs those asked for, and shows their figures.
 
-Exit status: 0, also where a goal is missed; 1 if a bench failed to run; 2 for a name that is no bench's.
+Exit status: 0, also where a goal is missed; 1 if a bench failed to run; 2 for a name that no bench has.
 Knows where benches are; must not know what any of them measures.
 """
 
@@ -39,7 +39,7 @@ def layers() -> list[str]:
 def benches(names: Iterable[str]) -> dict[str, BenchFunction]:
     """The benches asked for by name, all of them for no name; modules of other layers stay unimported.
 
-    Raises UserError: a name that is no layer, no bench and no beginning of a bench's name.
+    Raises UserError: a name that neither a layer nor a bench's name begins with.
     """
     wanted = tuple(names)
     found: dict[str, BenchFunction] = {}

@@ -27,7 +27,7 @@ at_least, at_most = partial(Goal, ">="), partial(Goal, "<=")
 
 
 class Anchor(NamedTuple):
-    """The same thing measured of something else in the same run, to compare with."""
+    """The same thing measured in the same run of another program, to compare with."""
 
     value: float
     what: str

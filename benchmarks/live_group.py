@@ -191,7 +191,7 @@ class LiveGroup:
         return took
 
     async def beat_every(self, interval_s: float, took: list[float], over: asyncio.Event) -> None:
-        """Each member beats at this interval, from some moment of it on, until it is over. took: each one's seconds."""
+        """Send each member's heartbeats at this interval, from a random moment until `over`. took: seconds."""
         moments = Random(self.group_id)
 
         async def one(member: Member) -> None:

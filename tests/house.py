@@ -127,19 +127,17 @@ def of_kinds() -> Iterator[str]:
 
 
 def of_words() -> Iterator[str]:
-    """Words that docs/style.md avoids, in the pages of the documentation and in the texts of options."""
+    """Words that docs/style.md avoids, in the pages of the documentation and in the sources of the product."""
     style = ROOT / "docs" / "style.md"
     instead = re.findall(r"^\| ([\w ]+) \| ([\w ,]+) \|$", style.read_text(), re.MULTILINE)[1:]
-    pages = [ROOT / "README.md", *sorted({*(ROOT / "docs").glob("*.md")} - {style})]
-    texts = [(_name(page), line) for page in pages for line in page.read_text().splitlines()]
-    for path in source_files():
-        if path.is_relative_to(ROOT / "tests"):
-            continue
-        texts += [(_name(path), found) for found in re.findall(r'\bhelp="([^"]*)"', path.read_text())]
-    for name, text in texts:
+    pages = [ROOT / "README.md", *sorted({*(ROOT / "docs").rglob("*.md")} - {style})]
+    sources = [path for path in source_files() if not path.is_relative_to(ROOT / "tests")]
+    for path in pages + sources:
+        text = path.read_text()
         for word, better in instead:
-            if re.search(rf"\b{word}\b", text):
-                yield f"{name}: {word!r} in {text.strip()[:60]!r}: write {better}"
+            for found in re.finditer(rf"\b{word}\b(?! longer)", text):
+                line = text.count("\n", 0, found.start()) + 1
+                yield f"{_name(path)}:{line} says {word!r}: write {better}"
 
 
 def missing_rows() -> Iterator[str]:

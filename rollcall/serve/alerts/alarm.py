@@ -31,7 +31,7 @@ Event = Literal["opened", "closed", "goes_on"]
 
 
 class Alarm(msgspec.Struct, frozen=True):
-    """A group's trouble of one kind, from when it was found until it is over. Times in ms since the epoch."""
+    """A group's trouble of one kind, from when it was found until it ended. Times in ms since the epoch."""
 
     id: str
     group_id: str

@@ -76,9 +76,9 @@ def _known_until_ms(history: History, live: Liveness, now_ms: int) -> int:
 def _by_detector(
     history: History, view: View, kind: Detector, condition: str, patterns: list[str], now_ms: int
 ) -> Iterator[Found]:
-    """All rows of a detector for a group are one trouble: its sentence has the first row, and the number of others.
+    """Yield one trouble per group for all its rows of a detector: the first row's sentence and the number of others.
 
-    What happened is told before what is only expected, which is counted by itself.
+    What happened comes before what is only expected, which is counted separately.
     """
     known = "(SELECT coalesce(created_at, found_at) FROM all_groups g WHERE g.group_id = found.group_id)"
     sql = (

@@ -32,15 +32,15 @@ def next_due(due: Iterable[DueMessage], receiver: str, now_ms: int) -> DueMessag
 
 
 def wait_ms(failures: int, longest_ms: int) -> int:
-    """Return how long to wait after so many failures, one after the other."""
+    """Return how long to wait after this number of failures in a row."""
     return min(FIRST_WAIT_MS << min(failures - 1, 20), longest_ms)
 
 
 def surplus(due: Iterable[DueMessage], receiver: str, held: DueMessage | None) -> list[DueMessage]:
-    """Return the messages that go because more than MOST_DUE wait. held: the one that is being sent, which stays.
+    """Return the messages to drop because more than MOST_DUE wait. held: the one that is being sent, which stays.
 
-    First go both messages of alarms that are over, the oldest first; then alarms that the receiver never heard of, the
-    least severe first; last go the ends of alarms that it knows.
+    Both messages of ended alarms are dropped first, oldest first; then alarms that the receiver does not know, least
+    severe first; the ends of alarms that it knows are dropped last.
     """
     of_alarms = dict[str, list[DueMessage]]()
     for one in due:

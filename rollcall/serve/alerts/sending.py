@@ -161,7 +161,7 @@ def _why(error: Exception) -> str:
 def run(arguments: Sequence[str], given_bytes: bytes, within_s: float) -> str:
     """Runs a command without a shell, hands it bytes on its standard input, and says what it printed first.
 
-    Its environment has no receiver's secrets. It is killed with all that it started when its time is over.
+    Its environment has no receiver's secrets. When its time has passed, it is killed with all that it started.
     Raises NotTaken: another exit status than 0.
     """
     with tempfile.TemporaryFile() as given:
@@ -198,7 +198,7 @@ def run(arguments: Sequence[str], given_bytes: bytes, within_s: float) -> str:
 
 
 def _printed(pipe: int, deadline: float) -> bytes:
-    """The beginning of what comes until the pipe is closed, or the time is over."""
+    """Return the beginning of what comes until the pipe is closed or the time has passed."""
     found, ready = b"", select.poll()
     ready.register(pipe, select.POLLIN)
     while (left_s := deadline - time.monotonic()) > 0 and ready.poll(left_s * 1000):

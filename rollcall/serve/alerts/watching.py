@@ -134,7 +134,7 @@ class Alarms:
         """What has to wait for another minute, what is opened, and the ids of what an alarm of the group covers.
 
         An incident is sent once: while a group has an alarm, its other troubles that are not more severe belong to it.
-        Such a trouble becomes an alarm of its own only where it still goes on after that one is over.
+        Such a trouble becomes an alarm of its own only if it is still ongoing after that one has ended.
         """
         open_now = {key: alarm for key, alarm in self.kept.open.items() if key not in over}
         worst = dict[str, int]()

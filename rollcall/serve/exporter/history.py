@@ -42,10 +42,10 @@ _FOLDED = (
 )
 """The facts that `rollcall.answers.whatif.outcome` counts, without the answers, which no metric needs."""
 _PRUNABLE = (EffectName.ASSIGNED, EffectName.JOIN_RECEIVED, EffectName.OFFSETS_COMMITTED)
-"""The facts of which later ones replace most, as far as the view `lag` goes."""
+"""The facts that later ones mostly replace in the view `lag`."""
 _LAG_FACTS = "lag_facts"
 _PRUNED = (
-    # Commits of which every partition has a later one.
+    # Commits whose every partition has a later one.
     f"""DELETE FROM {_LAG_FACTS} WHERE effect = 'offsets_committed' AND (group_id, at_ms, seq) NOT IN (
       SELECT (group_id, last.at_ms, last.seq) FROM (
         SELECT group_id, topic, partition, max(struct_pack(at_ms, seq)) AS last FROM (
@@ -138,7 +138,7 @@ class ExportHistory(History):
         )
 
     def log_ends_known_ms(self) -> int | None:
-        """The latest moment of which the end of a log is known; None: there is none."""
+        """Return the latest moment with a known end of a log, or None."""
         ((latest_ms,),) = self._asked("SELECT max(at_ms) FROM log_ends WHERE topic IS NULL OR end_offset IS NOT NULL")
         return latest_ms
 

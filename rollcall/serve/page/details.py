@@ -35,10 +35,10 @@ _OF_LAG = ("end_offset", "end_known_at", "lag_records", "lag_ms", "records_lost"
 def group(history: History, group_id: str, until_ms: int | None) -> dict[str, Any] | None:
     """Everything about one group, as it was at until_ms; None: it was not known then.
 
-    `group` is its row, `members`, `rebalances` (the latest first), `sessions` that are over, `offsets`; each member has
-    the `slack_ms` of its longest silence, each rebalance the `records_delayed` by it, if that is known, each offset the
-    lag of its partition and who owns it. `lag` is that of all;
-    a partition that is owned and was never committed is among `offsets` too, with `committed_offset` None.
+    `group` is its row, `members`, `rebalances` (the latest first), ended `sessions`, `offsets`; each member has the
+    `slack_ms` of its longest silence, each rebalance the `records_delayed` by it, if that is known, each offset the
+    lag of its partition and who owns it. `lag` is that of all; a partition that is owned and was never committed is
+    among `offsets` too, with `committed_offset` None.
     """
     found = history.of_group(group_id, _GROUP, until_ms)
     if not found["groups"] and not found["rebalances"]:

@@ -37,7 +37,7 @@ def insert(
     cursor: duckdb.DuckDBPyConnection, table: str, files: Sequence[str], only: str = "true"
 ) -> tuple[int, list[tuple[str, str]]]:
     """Loads the rows of files, all or none; returns how many, and their groups and effects. only: which rows. A damaged
-    file is left out, and so is a row whose detail is no JSON or too long; both are logged. Raises duckdb.Error,
+    file is left out, and so is a row whose detail is not JSON or too long; both are logged. Raises duckdb.Error,
     OSError: they cannot be read just now.
     """
     return ask_readable(partial(_inserted, cursor, table, only), files)

@@ -135,7 +135,7 @@ def hour_from_ms(history: History, now_ms: int, until_ms: int | None) -> int:
 
 @dataclass(frozen=True)
 class Harm:
-    """A group's trouble for people. The greatest is the worst: it goes on, is more severe, or is later."""
+    """A group's trouble for people. The worst sorts last: ongoing, then more severe, then later."""
 
     goes_on: bool
     rank: int

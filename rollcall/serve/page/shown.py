@@ -43,7 +43,7 @@ def key(*parts: Any) -> str:
 
 
 def id_of(member_id: str | None) -> Markup | str:
-    """An id cut in its middle where there is no room; it is whole on hover, and when it is copied."""
+    """Return an id, cut in its middle if it is long; hovering and copying give the whole."""
     whole = shortened(member_id)
     if len(whole) <= LONGEST_WHOLE_ID:
         return whole
@@ -79,7 +79,7 @@ def age(at_ms: int, now_ms: int) -> str:
 
 @lru_cache(maxsize=CAUSES_KEPT)
 def cause_of(cause: str | None) -> Markup | str:
-    """Return a cause in words, with its SQL key on hover."""
+    """Return a cause's name, with its SQL key on hover."""
     return "" if cause is None else section_cell(Named(name_of(cause), cause))
 
 

@@ -1,7 +1,6 @@
 """The processes that answer the SQL box: few at a time, each ended with its time or its client.
 
-A query costs only its own process; the page goes on meanwhile. Knows processes and pipes; must not know
-SQL.
+A query occupies only its own process, not the page. Knows processes and pipes; must not know SQL.
 """
 
 from __future__ import annotations

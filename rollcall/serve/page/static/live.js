@@ -5,7 +5,7 @@ import { drawAll } from "/static/pictures.js";
 import { filterRows, sortAsChosen, tellLocalTimes } from "/static/page.js";
 
 const SOONEST_MS = 400;
-// While a job goes on, how long ago something was is right again after this, whether or not anything happens.
+// How often "... ago" is computed anew while a job writes, even if nothing happens.
 const AGES_EVERY_MS = 30_000;
 // How often to ask for news without a stream: of a history that a job writes, and of one that none does.
 const ASK_LIVE_MS = 1_000;
@@ -88,8 +88,8 @@ async function lookAgain() {
 // Whether the page says that a job writes the history.
 const isLive = () => document.querySelector("#liveness .dot") !== null;
 
-// What the server says by itself, while this tab is visible and a job writes the history: through the one stream of all
-// tabs, else through a question every few seconds.
+// News from the server while this tab is visible and a job writes the history: by the stream that all tabs share, or
+// without one by a request every few seconds.
 class News {
   constructor(take) {
     this.take = take;

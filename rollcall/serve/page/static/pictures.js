@@ -59,7 +59,7 @@ function choosesSpan(place) {
     began = null;
     chosen.remove();
     if (Math.abs(ended.x - first.x) < 5) {
-      // The pointer is captured, so that a click reaches no link by itself.
+      // The pointer is captured, so links do not get the click.
       document.elementFromPoint(event.clientX, event.clientY)?.closest("a")?.dispatchEvent(new MouseEvent("click"));
       return;
     }
