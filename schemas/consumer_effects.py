@@ -43,6 +43,10 @@ class GroupTypeChanged(Effect, tag=EffectName.GROUP_TYPE_CHANGED.value, kw_only=
     client_id: str
     """Whose request, or whose going, led to it."""
 
+    @property
+    def is_to_consumer(self) -> bool:
+        return self.to_type == "consumer"
+
 
 class MemberSubscribed(Effect, tag=EffectName.MEMBER_SUBSCRIBED.value, kw_only=True):
     """What a member subscribes to from now on."""

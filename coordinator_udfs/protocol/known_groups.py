@@ -55,6 +55,14 @@ class KnownGroup:
     def is_known(self) -> bool:
         return True
 
+    @property
+    def is_classic(self) -> bool:
+        return self.group_type is GroupType.CLASSIC
+
+    @property
+    def has_epochs(self) -> bool:
+        return self.group_type is GroupType.CONSUMER
+
     def is_supported_by_all(self, protocol_name: str, /) -> bool:
         """Whether all members certainly support a protocol: known only for the selected one."""
         return protocol_name == self.protocol_name
@@ -141,7 +149,7 @@ class KnownGroups:
             case RebalanceStarted():
                 group = self._group(group_id)
                 # A consumer group whose members all follow at once stays Stable, in the next epoch.
-                if group.group_type is GroupType.CONSUMER:
+                if group.has_epochs:
                     group.generation_id = effect.from_generation_id + 1
             case GroupFound(group_type=kind) | GroupTypeChanged(to_type=kind):
                 group = self._group(group_id)

@@ -224,10 +224,9 @@ class _Followed:
         """Return the rebalances that new facts end. Epochs of the newer protocol have no last line."""
         self._facts += new
         for group in groups_in([*self._facts], new[0].line_number, goes_on=True) if new else ():
-            is_classic = group.group_type == "classic"
             for one in group.rebalances:
-                known = group.group_id, evidence_of(one.facts)[-1 if is_classic else 0]
-                if (one.outcome or not is_classic) and known not in self._shown:
+                known = group.group_id, evidence_of(one.facts)[0 if group.has_epochs else -1]
+                if (one.outcome or group.has_epochs) and known not in self._shown:
                     self._shown.add(known)
                     yield group, one
 
@@ -348,7 +347,7 @@ def _group_lines(group: LoggedGroup, asked: Asked) -> Iterator[Line]:
 
 
 def _heading(group: LoggedGroup) -> str:
-    kind = "" if group.group_type == "classic" else f" ({group.group_type} group)"
+    kind = f" ({group.group_type} group)" if group.has_epochs else ""
     return f"{group.group_id}{kind}: {count(len(group.rebalances), 'rebalance')}"
 
 
@@ -366,13 +365,13 @@ def _finding_lines(finding: Finding, asked: Asked) -> Iterator[Line]:
 
 
 def _rebalance_lines(one: LoggedRebalance, group: LoggedGroup, asked: Asked) -> Iterator[Line]:
-    step = "generation" if group.group_type == "classic" else "epoch"
+    step = "epoch" if group.has_epochs else "generation"
     before = "?" if one.from_generation_id is None else one.from_generation_id
     not_known = "?" if before == "?" or one.outcome != "empty" else "none"
     after = not_known if one.generation_id is None else one.generation_id
     at = one.moment(one.began_at_ms or one.joined_at_ms or one.ended_at_ms)
     at = at or (f"by {shown}" if (shown := one.moment(one.shown_by_ms)) else "no time")
-    how = f", {end_words(one)}" if group.group_type == "classic" else ""
+    how = "" if group.has_epochs else f", {end_words(one)}"
     yield Line(f"  {at.replace('T', ' ')}  {step} {before} -> {after}: {name_of(one.cause.kind)}{how}")
     yield Line(f"    {short(cause_sentence(one))}")
     if part := own_part(one):

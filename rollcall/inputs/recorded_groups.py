@@ -22,12 +22,11 @@ from rollcall.inputs.merged_facts import GroupRecorded
 from rollcall.inputs.offsets_topic.record_names import record_in
 from rollcall.inputs.printed.lines.entries import Clock
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
-from rollcall.inputs.printed.logged_rebalances import Holder, LoggedGroup, LoggedRebalance, Source
+from rollcall.inputs.printed.logged_rebalances import CLASSIC, Holder, LoggedGroup, LoggedRebalance, Source
 from rollcall.inputs.recordings import Recordings
 from rollcall.schemas.consumer_effects import GroupTypeChanged
 from rollcall.schemas.effects import Effect, GroupFound, GroupNotCovered, RebalanceStarted
 
-CLASSIC = "classic"
 _at_ms = attrgetter("at_ms")
 
 

@@ -18,7 +18,6 @@ from operator import attrgetter
 from typing import NamedTuple, TypeGuard
 
 from rollcall.answers.clients.reactions import LEAVE_UNPOLLED
-from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.history.holdings import Holding, Partition, holdings_of
 from rollcall.history.members import Membership, memberships_of
@@ -192,7 +191,7 @@ def _count_rebalances(outcome: Outcome, effects: Iterable[Counted], known: Proce
         is_within = effect.at_ms >= span.from_ms
         match effect:
             case GroupTypeChanged():
-                is_newer = effect.to_type == GroupType.CONSUMER
+                is_newer = effect.is_to_consumer
             case RebalanceStarted() if is_within:
                 cause = _cause_of(effect, started_ms, known)
                 outcome.causes[cause] = outcome.causes.get(cause, 0) + 1

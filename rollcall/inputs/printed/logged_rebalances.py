@@ -19,6 +19,8 @@ from rollcall.inputs.printed.logged_facts import LoggedFact, gap_ms
 from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind
 from rollcall.schemas.shown_effects import ShownEffect
 
+CLASSIC = "classic"
+"""Group type of the older protocol."""
 NOT_NAMED = "group not named"
 GROUP_NOT_NAMED = f"({NOT_NAMED})"
 """The group of lines that name none."""
@@ -223,12 +225,17 @@ class LoggedGroup:
     """One group's lines, and what they say."""
 
     group_id: str
-    group_type: str = "classic"
+    group_type: str = CLASSIC
     facts: list[LoggedFact] = field(default_factory=list)
     rebalances: list[LoggedRebalance] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     ledger: WalkedLines | None = None
     """None: its lines could not be followed, or it is not of lines."""
+
+    @property
+    def has_epochs(self) -> bool:
+        """Whether it is of a newer protocol (consumer, share, streams), so without generations and their ends."""
+        return self.group_type != CLASSIC
 
 
 def evidence_of(facts: Iterable[LoggedFact]) -> list[tuple[str, int]]:

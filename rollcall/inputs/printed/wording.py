@@ -158,7 +158,7 @@ def left_open(groups: list[LoggedGroup]) -> list[str]:
             "request log."
         )
     of_lines = (group for group in groups if all(one.source is Source.LINES for one in group.rebalances))
-    if any(group.group_type == "classic" for group in of_lines):  # A recording has hosts.
+    if not all(group.has_epochs for group in of_lines):  # A recording has hosts.
         found.append("On which hosts members ran: a dump of __consumer_offsets has it, or the broker's request log.")
     found += _who_owned(groups)
     if any(row_of(one.cause.kind).is_expiry for one in rebalances):
@@ -176,9 +176,9 @@ def _who_owned(groups: Iterable[LoggedGroup]) -> Iterator[str]:
         for group in groups
         if not any(map(says_owner, group.facts)) and all(one.finding != OWNERS for one in group.findings)
     ]
-    types = {group.group_type for group in open_ones if any(one.source is Source.LINES for one in group.rebalances)}
-    if types:
-        whose = "the leader's own log" if types == {"classic"} else "the members' own logs"
+    of_lines = [group for group in open_ones if any(one.source is Source.LINES for one in group.rebalances)]
+    if of_lines:
+        whose = "the members' own logs" if any(group.has_epochs for group in of_lines) else "the leader's own log"
         is_partly = all(any(one.finding == OWN_PARTITIONS for one in group.findings) for group in open_ones)
         who = "Who else" if is_partly else "Who"
         yield f"{who} owned which partition: a dump of __consumer_offsets has it, the request log, or {whose}."

@@ -128,7 +128,7 @@ def eras_of(facts: Iterable[Fact], reached: Reached) -> list[Era]:
         take_members(fact, reached)
         if isinstance(fact.content, GroupTypeChanged):
             reached.is_consumer, reached.generation = (
-                fact.content.to_type == GroupType.CONSUMER,
+                fact.content.is_to_consumer,
                 fact.content.generation_id,
             )
         elif fact.effect == EffectName.GROUP_REMOVED:
@@ -180,7 +180,7 @@ def _begun_by(fact: Fact, era: Era, reached: Reached) -> Era | None:
         reached.generation, reached.is_consumer = 0, False
         return Era(0, False, fact.at_ms, at_ms=fact.at_ms)
     if isinstance(fact.content, GroupTypeChanged) and fact.content.why == "replaced":
-        return Era(0, fact.content.to_type == GroupType.CONSUMER, fact.at_ms, at_ms=fact.at_ms)
+        return Era(0, fact.content.is_to_consumer, fact.at_ms, at_ms=fact.at_ms)
     if fact.effect not in OF_GENERATIONS or not (leads_to(fact) > reached.generation or era.is_gap):
         return None
     # A classic group may rebalance again before a generation has its assignment: the topic has only the last one.

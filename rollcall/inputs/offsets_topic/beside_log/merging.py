@@ -11,7 +11,6 @@ from operator import attrgetter, itemgetter
 
 import msgspec
 
-from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.history.facts import Fact
 from rollcall.inputs.offsets_topic.beside_log.choice import FOREVER_MS, Before, Choice, Difference, Until
 from rollcall.inputs.offsets_topic.beside_log.eras import (
@@ -286,7 +285,7 @@ def _go_on(facts: Sequence[Fact], reported: Iterable[tuple[Fact, bool]], reached
 def _is_then(fact: Fact) -> bool:
     """Whether its member is one after it, or its group a consumer group."""
     if isinstance(fact.content, GroupTypeChanged):
-        return fact.content.to_type == GroupType.CONSUMER
+        return fact.content.is_to_consumer
     return fact.effect == EffectName.MEMBER_JOINED
 
 

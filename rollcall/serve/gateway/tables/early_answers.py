@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from rollcall.coordinator_udfs.protocol.at_rest import is_answered_none
-from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.coordinator_udfs.protocol.known_groups import KnownGroup, KnownGroups
 from rollcall.schemas.fan_out import group_id_of
 from rollcall.schemas.heartbeat_runs import RunPacker
@@ -122,7 +121,7 @@ class EarlyAnswers:
         group = self._known.get(request.group_id)
         if group is None or request.member_id not in group.members:
             return
-        if isinstance(request, _OF_CLASSIC if group.group_type is GroupType.CLASSIC else _OF_CONSUMER):
+        if isinstance(request, _OF_CLASSIC if group.is_classic else _OF_CONSUMER):
             held = self._groups.setdefault(request.group_id, _RememberedGroup(group.generation_id))
             held.last_request_ms[request.member_id] = request.received_at_ms
             timeout_ms = group.members[request.member_id].session_timeout_ms

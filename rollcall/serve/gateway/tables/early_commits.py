@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 
 from rollcall.coordinator_udfs.protocol.at_rest import commit_answer
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
-from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
 from rollcall.coordinator_udfs.protocol.known_groups import KnownGroup, KnownGroups
 from rollcall.coordinator_udfs.protocol.offsets_room import size_of_offset
 from rollcall.schemas.errors import Error
@@ -85,7 +84,7 @@ class EarlyCommits:
 
     def _may_change(self, group: KnownGroup, member_id: str) -> bool:
         """Whether pending requests may change or remove the member."""
-        if group.group_type is GroupType.CONSUMER:
+        if group.has_epochs:
             return self._under_way.may_change_member(group.group_id, member_id)
         is_short = group.members[member_id].rebalance_timeout_ms < LEAST_REBALANCE_TIMEOUT_MS
         return is_short or self._under_way.may_change(group.group_id)
@@ -155,7 +154,7 @@ class EarlyCommits:
     def _note_commit(self, group_id: str, member_id: str, at_ms: int) -> None:
         """A commit is stored; in a classic group it also keeps its member alive."""
         group = self._known.get(group_id)
-        if group is not None and group.group_type is GroupType.CLASSIC:
+        if group is not None and group.is_classic:
             self._note_alive(group_id, member_id, at_ms)
 
     def _note_alive(self, group_id: str, member_id: str, at_ms: int) -> None:
