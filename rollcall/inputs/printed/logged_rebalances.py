@@ -6,16 +6,16 @@ Times are those of the lines, None where no line has one. Knows shapes; how they
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple, Protocol
 
 from rollcall.history.sentences import NOTHING_KNOWN, Terms
 from rollcall.inputs.printed.lines.entries import DATED, Clock
-from rollcall.inputs.printed.logged_facts import LoggedFact, gap_ms
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, gap_ms
 from rollcall.schemas.causes import Cause, CauseCandidate, CauseKind
 from rollcall.schemas.shown_effects import ShownEffect
 
@@ -236,6 +236,21 @@ class LoggedGroup:
     def has_epochs(self) -> bool:
         """Whether it is of a newer protocol (consumer, share, streams), so without generations and their ends."""
         return self.group_type != CLASSIC
+
+    @cached_property
+    def _places(self) -> Mapping[FactKind, Sequence[int]]:
+        places: dict[FactKind, list[int]] = {}
+        for place, fact in enumerate(self.facts):
+            places.setdefault(fact.kind, []).append(place)
+        return places
+
+    def places_of(self, *kinds: FactKind) -> list[int]:
+        """Return the places of its facts of these kinds, in order."""
+        return sorted(place for kind in kinds for place in self._places.get(kind, ()))
+
+    def facts_of(self, *kinds: FactKind) -> list[LoggedFact]:
+        """Return its facts of these kinds, in order."""
+        return [self.facts[place] for place in self.places_of(*kinds)]
 
 
 def evidence_of(facts: Iterable[LoggedFact]) -> list[tuple[str, int]]:

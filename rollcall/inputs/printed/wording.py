@@ -174,7 +174,8 @@ def _who_owned(groups: Iterable[LoggedGroup]) -> Iterator[str]:
     open_ones = [
         group
         for group in groups
-        if not any(map(says_owner, group.facts)) and all(one.finding != OWNERS for one in group.findings)
+        if not any(map(says_owner, group.facts_of(FactKind.MEMBER_PROGRESSED)))
+        and all(one.finding != OWNERS for one in group.findings)
     ]
     of_lines = [group for group in open_ones if any(one.source is Source.LINES for one in group.rebalances)]
     if of_lines:

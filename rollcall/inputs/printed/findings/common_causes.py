@@ -92,10 +92,10 @@ def _stand_out(first_ms: int, last_ms: int, all_ms: Sequence[int]) -> bool:
 
 def _expired_later_than_loaded(group: LoggedGroup) -> Iterator[LoggedFact]:
     loaded: LoggedFact | None = None
-    for fact in group.facts:
+    for fact in group.facts_of(FactKind.GROUP_TAKEN_OVER, *_EXPIRED):
         if fact.kind is FactKind.GROUP_TAKEN_OVER:
             loaded = fact
-        elif fact.kind in _EXPIRED:
+        else:
             since_ms = None if loaded is None else between_ms(loaded, fact)
             if since_ms is None or since_ms > REMOVED_WITHIN_MS:
                 yield fact

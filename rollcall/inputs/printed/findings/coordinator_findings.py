@@ -5,7 +5,7 @@ Each rule looks at one group. Knows one group's facts. Must not know how lines a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from rollcall.history.words import count, duration
@@ -34,17 +34,16 @@ _OF_ONE_LINE = {
 
 
 def _one_line_each(group: LoggedGroup) -> Iterator[Finding]:
-    for fact in group.facts:
-        if fact.kind in _OF_ONE_LINE:
-            finding, sentence = _OF_ONE_LINE[fact.kind]
-            values = {
-                "error": error_said(fact.error),
-                "broker": f"Broker {fact.broker_id}" if fact.broker_id else "A broker",
-                "at": "" if fact.generation_id is None else f" with generation {fact.generation_id}",
-                "generation": fact.generation_id,
-            }
-            is_trouble = fact.kind is FactKind.WRITE_FAILED
-            yield Finding(finding, sentence.format_map(values), (fact,), is_trouble=is_trouble)
+    for fact in group.facts_of(*_OF_ONE_LINE):
+        finding, sentence = _OF_ONE_LINE[fact.kind]
+        values = {
+            "error": error_said(fact.error),
+            "broker": f"Broker {fact.broker_id}" if fact.broker_id else "A broker",
+            "at": "" if fact.generation_id is None else f" with generation {fact.generation_id}",
+            "generation": fact.generation_id,
+        }
+        is_trouble = fact.kind is FactKind.WRITE_FAILED
+        yield Finding(finding, sentence.format_map(values), (fact,), is_trouble=is_trouble)
 
 
 def _elsewhere(group: LoggedGroup) -> Iterator[Finding]:
@@ -66,7 +65,7 @@ def _elsewhere(group: LoggedGroup) -> Iterator[Finding]:
 def _silent_since_loaded(group: LoggedGroup) -> Iterator[Finding]:
     """A member that expired one session after its coordinator had loaded the group never spoke with that one."""
     loaded: LoggedFact | None = None
-    for fact in group.facts:
+    for fact in group.facts if group.facts_of(FactKind.GROUP_TAKEN_OVER) else ():
         if fact.kind is FactKind.GROUP_TAKEN_OVER:
             loaded = fact
         elif loaded is not None and fact.kind is FactKind.MEMBER_EXPIRED:
@@ -89,11 +88,11 @@ def _silent_since_loaded(group: LoggedGroup) -> Iterator[Finding]:
 def _over_capacity(group: LoggedGroup) -> Iterator[Finding]:
     """How many members a group above group.max.size has, if earlier lines or its reason say so."""
     loaded: dict[str, LoggedFact] = {}
-    for before, fact in zip((None, *group.facts), group.facts, strict=False):
+    for place in group.places_of(FactKind.MEMBER_LOADED, FactKind.REBALANCE_BEGAN):
+        fact = group.facts[place]
         if fact.kind is FactKind.MEMBER_LOADED:
-            loaded = loaded if before is not None and before.kind is fact.kind else {}
+            loaded = loaded if place and group.facts[place - 1].kind is fact.kind else {}
             loaded[fact.member_id] = fact
-        if fact.kind is not FactKind.REBALANCE_BEGAN:
             continue
         members, limit = capacity_in(fact.reason)
         members = members or len(loaded)
@@ -107,9 +106,4 @@ def _over_capacity(group: LoggedGroup) -> Iterator[Finding]:
         loaded = {}
 
 
-COORDINATOR_RULES: Mapping[Rule, Collection[FactKind]] = {
-    _one_line_each: _OF_ONE_LINE,
-    _silent_since_loaded: (FactKind.GROUP_TAKEN_OVER,),
-    _over_capacity: (FactKind.REBALANCE_BEGAN,),
-    _elsewhere: (),
-}
+COORDINATOR_RULES: Sequence[Rule] = (_one_line_each, _silent_since_loaded, _over_capacity, _elsewhere)

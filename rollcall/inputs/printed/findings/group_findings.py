@@ -6,12 +6,12 @@ several explanations fit, all are named. Knows one group's facts and rebalances.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
 
 from rollcall.history.words import count, duration, some
 from rollcall.inputs.printed.findings.coordinator_findings import COORDINATOR_RULES, Rule
-from rollcall.inputs.printed.findings.static_members import OF_STATIC_MEMBERS, static_members
+from rollcall.inputs.printed.findings.static_members import kept_out, takeovers
 from rollcall.inputs.printed.groups.broker_owners import never_given_up, owners
 from rollcall.inputs.printed.groups.holders import INITIAL_DELAY_MS, is_a_timeout, may_have_been_empty, was_empty
 from rollcall.inputs.printed.logged_facts import GOES, NEW_IDS, NEWER, FactKind, LoggedFact, between_ms, gap_ms
@@ -42,9 +42,7 @@ _WAITED_FOR = ("the join phase waits for it", "it joined, and the broker's level
 
 def findings_of(group: LoggedGroup) -> list[Finding]:
     """Everything that the rules find, in their order."""
-    kinds = {fact.kind for fact in group.facts}
-    rules = (rule for rule, needed in RULES.items() if not needed or not kinds.isdisjoint(needed))
-    return [finding for rule in rules for finding in rule(group)]
+    return [finding for rule in RULES for finding in rule(group)]
 
 
 def _never_synced(group: LoggedGroup) -> Iterator[Finding]:
@@ -110,12 +108,12 @@ def _came_again(group: LoggedGroup) -> Iterator[Finding]:
     """A client id under one member id after the other."""
     ids: dict[str, dict[str, LoggedFact]] = {}
     joiners = {id(fact): one.cause.member_id for one in reversed(group.rebalances) for fact in one.facts}
-    for fact in group.facts:
+    for fact in group.facts_of(FactKind.REBALANCE_BEGAN, *NEW_IDS):
         is_join = fact.kind is FactKind.REBALANCE_BEGAN and "Adding new member" in fact.reason
         member_id = fact.member_id or joiners.get(id(fact)) if is_join or fact.kind in NEW_IDS else ""
         if member_id:
             ids.setdefault(client_id_of(member_id), {}).setdefault(member_id, fact)
-    removed = {fact.member_id for fact in group.facts if fact.kind in GOES}
+    removed = {fact.member_id for fact in group.facts_of(*GOES)}
     for client_id, given in ids.items():
         if client_id and len(given) > 1 and not removed & given.keys():
             yield suggested(
@@ -178,7 +176,8 @@ def _initial_delay(group: LoggedGroup) -> Iterator[Finding]:
 
 def _inside(group: LoggedGroup) -> Iterator[Finding]:
     """Members that expired while a rebalance ran, as a later line of it shows: they did not begin it, nor the next."""
-    for one, after in zip(group.rebalances, (*group.rebalances[1:], None), strict=False):
+    rebalances = group.rebalances if group.facts_of(FactKind.MEMBER_EXPIRED) else []
+    for one, after in zip(rebalances, (*rebalances[1:], None), strict=False):
         last = max((place for place, fact in enumerate(one.facts) if fact.kind in _GOES_ON), default=-1)
         shown = one.facts if one.outcome == "superseded" else one.facts[: last + 1]
         for fact in shown if one.began_at_ms is not None else ():
@@ -195,9 +194,9 @@ def _inside(group: LoggedGroup) -> Iterator[Finding]:
 
 def _expired_apart(group: LoggedGroup) -> Iterator[Finding]:
     """Members that expired without a rebalance in these lines."""
-    of_rebalances = {id(fact) for one in group.rebalances for fact in one.facts}
-    expired = [fact for fact in group.facts if fact.kind is FactKind.MEMBER_EXPIRED and id(fact) not in of_rebalances]
-    if expired:
+    expired = group.facts_of(FactKind.MEMBER_EXPIRED)
+    of_rebalances = {id(fact) for one in group.rebalances if expired for fact in one.facts}
+    if expired := [fact for fact in expired if id(fact) not in of_rebalances]:
         yield trouble(
             "expired_apart",
             f"{some([fact.member_id or 'a member' for fact in expired], _NAMED)} "
@@ -223,12 +222,10 @@ def _came_back_as_new(one: LoggedRebalance, expired: LoggedFact) -> Iterator[Fin
 
 def _given_ids(group: LoggedGroup) -> Iterator[Finding]:
     """Ids that were given out and never joined."""
-    given = [fact for fact in group.facts if fact.kind is FactKind.MEMBER_ID_GIVEN]
-    yield from _given_last(group.facts)
+    given = group.facts_of(FactKind.MEMBER_ID_GIVEN)
+    yield from _given_last(group.facts) if given else ()
     places = {fact.member_id: place for place, fact in reversed([*enumerate(given)])}
-    for fact in group.facts:
-        if fact.kind is not FactKind.PENDING_MEMBER_EXPIRED:
-            continue
+    for fact in group.facts_of(FactKind.PENDING_MEMBER_EXPIRED):
         place = places.get(fact.member_id)
         asked = None if place is None else given[place]
         yield trouble(
@@ -294,22 +291,22 @@ def _missing(group: LoggedGroup) -> Iterator[Finding]:
             yield Finding("generations_missing", f"{which} not in these lines.", (before.facts[-1], after.facts[0]))
 
 
-RULES: Mapping[Rule, Collection[FactKind]] = {
-    **COORDINATOR_RULES,
-    static_members: OF_STATIC_MEMBERS,
-    _again_and_again: (),
-    _never_synced: (),
-    _nobody_waited: (),
-    _came_again: (),
-    _given_ids: (FactKind.MEMBER_ID_GIVEN, FactKind.PENDING_MEMBER_EXPIRED),
-    _inside: (FactKind.MEMBER_EXPIRED,),
-    _expired_apart: (FactKind.MEMBER_EXPIRED,),
-    _initial_delay: (),
-    _missing: (),
-    never_given_up: (FactKind.MEMBER_PROGRESSED,),
-    owners: (FactKind.MEMBER_PROGRESSED,),
-}
-"""Each rule with the lines of which it needs one; none: it looks at rebalances, or at most lines."""
+RULES: Sequence[Rule] = (
+    *COORDINATOR_RULES,
+    takeovers,
+    kept_out,
+    _again_and_again,
+    _never_synced,
+    _nobody_waited,
+    _came_again,
+    _given_ids,
+    _inside,
+    _expired_apart,
+    _initial_delay,
+    _missing,
+    never_given_up,
+    owners,
+)
 
 
 def _follows(before: LoggedRebalance, after: LoggedRebalance) -> bool:

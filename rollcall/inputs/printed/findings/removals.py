@@ -173,8 +173,8 @@ def returns(group: LoggedGroup) -> Iterator[Finding]:
             joins.setdefault(client_id_of(one.cause.member_id), []).append(one)
     for own in joins.values():
         own.sort(key=_began_ms)
-    for removed in group.facts:
-        client_id = client_id_of(removed.member_id) if removed.kind is FactKind.MEMBER_EXPIRED else ""
+    for removed in group.facts_of(FactKind.MEMBER_EXPIRED):
+        client_id = client_id_of(removed.member_id)
         if not client_id or removed.at_ms is None:
             continue
         own = joins.get(client_id, [])

@@ -5,7 +5,7 @@ Knows one group's facts. Must not know how lines are worded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rollcall.history.words import duration
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
@@ -19,24 +19,16 @@ _ENDS = {
     FactKind.MEMBER_LEFT_EPOCH: "left",
     FactKind.STATIC_MEMBER_AWAY: "left for a while",
 }
-OF_STATIC_MEMBERS = (
-    *(FactKind.MEMBER_FENCED, FactKind.MEMBER_JOINED_EPOCH),
-    *(FactKind.STATIC_MEMBER_REPLACED, FactKind.INSTANCE_ID_OWNED),
-)
-"""One of these lines has every finding."""
 
 
-def static_members(group: LoggedGroup) -> Iterator[Finding]:
-    """Find the takeovers of instance ids, and the members that an instance id kept out."""
-    yield from _replaced(group)
-    yield from _kept_out(group)
-
-
-def _replaced(group: LoggedGroup) -> Iterator[Finding]:
-    new_ids = _new_ids(group.facts)
+def takeovers(group: LoggedGroup) -> Iterator[Finding]:
+    """Find the static members that were replaced, and those that were fenced."""
+    new_ids = _new_ids(group)
     replaced: dict[str, list[LoggedFact]] = {}
     fenced: dict[str, list[LoggedFact]] = {}
-    for place, fact in enumerate(group.facts):
+    joins = FactKind.MEMBER_JOINED_EPOCH, FactKind.STATIC_MEMBER_REPLACED
+    for place in group.places_of(FactKind.MEMBER_FENCED, *joins):
+        fact = group.facts[place]
         if fact.kind is FactKind.MEMBER_FENCED:
             fenced.setdefault(fact.instance_id, []).append(fact)
         if fact.kind is FactKind.MEMBER_JOINED_EPOCH and fact.other_member_id:
@@ -74,12 +66,12 @@ def _replaced(group: LoggedGroup) -> Iterator[Finding]:
             )
 
 
-def _kept_out(group: LoggedGroup) -> Iterator[Finding]:
-    """Members that could not join, since another one had their instance id and had not left."""
+def kept_out(group: LoggedGroup) -> Iterator[Finding]:
+    """Find the members that could not join since another one owned their instance id and had not left."""
     refused: dict[tuple[str, str, str], list[LoggedFact]] = {}
     ends: dict[str, LoggedFact] = {}
     ended: dict[tuple[str, str, str], LoggedFact | None] = {}
-    for fact in reversed(group.facts):
+    for fact in reversed(group.facts_of(FactKind.INSTANCE_ID_OWNED, *_ENDS)):
         key = fact.member_id, fact.instance_id, fact.other_member_id
         if fact.kind in _ENDS:
             ends[fact.member_id] = fact
@@ -99,15 +91,15 @@ def _kept_out(group: LoggedGroup) -> Iterator[Finding]:
         )
 
 
-def _new_ids(facts: Sequence[LoggedFact]) -> dict[int, str]:
+def _new_ids(group: LoggedGroup) -> dict[int, str]:
     """By the place of a replacement, the id that took the instance id over: the first that later lines name."""
     found: dict[int, str] = {}
     latest: dict[str, str] = {}
-    for place in range(len(facts) - 1, -1, -1):
-        fact = facts[place]
+    for place in reversed(group.places_of(FactKind.STATIC_MEMBER_REPLACED, FactKind.MEMBER_FENCED)):
+        fact = group.facts[place]
         if fact.kind is FactKind.STATIC_MEMBER_REPLACED:
             found[place] = latest.get(fact.instance_id, "")
             latest[fact.instance_id] = fact.member_id
-        elif fact.kind is FactKind.MEMBER_FENCED:
+        else:
             latest[fact.instance_id] = fact.other_member_id
     return found

@@ -24,7 +24,7 @@ def owners(group: LoggedGroup) -> Iterator[Finding]:
     """Find what each member owns at the end of the lines."""
     latest: dict[str, LoggedFact] = {}
     owners_of: dict[tuple[str, int], str] = {}
-    for fact in group.facts:
+    for fact in group.facts if group.facts_of(FactKind.MEMBER_PROGRESSED) else ():
         if fact.dialect != BROKER:
             continue
         if says_owner(fact):
@@ -53,7 +53,7 @@ def owners(group: LoggedGroup) -> Iterator[Finding]:
 
 def never_given_up(group: LoggedGroup) -> Iterator[Finding]:
     """Find members that are assigned again what they were to give up, by the lines of Kafka 3.7, which have both."""
-    for fact in group.facts:
+    for fact in group.facts_of(FactKind.MEMBER_PROGRESSED):
         if not says_owner(fact):
             continue
         kept = partitions_in(fact) & partitions_in(fact._replace(partitions=fact.operation))
