@@ -64,7 +64,7 @@ OF_REQUESTS = (EffectName.REPLY, EffectName.HEARTBEATS_TAKEN, EffectName.REQUEST
 """The facts that only requests lead to."""
 
 NEWER_ID_LENGTH = 36
-"""Member ids of the newer protocol are no longer; its members' commits do not restart their sessions."""
+"""The longest member id of the newer protocol; commits of its members do not restart their sessions."""
 TAKEN = ("NONE", "REBALANCE_IN_PROGRESS")
 
 

@@ -26,7 +26,7 @@ class Holding(NamedTuple):
     generation_id: int
 
     def is_held_at(self, at_ms: int) -> bool:
-        """Whether it began at or before this moment and goes on after it."""
+        """Return True if it began at or before this moment and lasts beyond it."""
         return self.from_ms <= at_ms and (self.to_ms is None or self.to_ms > at_ms)
 
 

@@ -131,7 +131,7 @@ class GroupKind:
         return f"{number} {self.one if number == 1 else self.many}"
 
     def awaited(self, e: Course) -> list[Part]:
-        """Who has not come yet while it runs: to join, or else to sync."""
+        """Return the members that have not joined yet or, after the join phase, not synced."""
         key = self.late_by if e.join_phase_ended_ms is None else self.ready
         return [part for part in e.parts if key not in part.moments and part.end_cause is None]
 
@@ -211,7 +211,7 @@ class GroupKind:
 
 
 class ConsumerGroup(GroupKind):
-    """A consumer group (KIP-848): members give up and get partitions one by one, and go on with the others."""
+    """A consumer group (KIP-848): members give up and get partitions one by one, and keep consuming the others."""
 
     def delay(self, e: Course, part: Part) -> str:
         until = (

@@ -141,8 +141,8 @@ def _gone_after(facts: Iterable[Fact], rebalance: Rebalance) -> set[str]:
 def _moments(facts: Iterable[Fact], rebalance: Rebalance, end_ms: int) -> dict[str, dict[str, int]]:
     """By member, the moments of either kind of group: the latest JoinGroup, the first of everything else.
 
-    A SyncGroup may come after the rebalance is over: the group goes on as soon as the leader's assignment is there. One
-    that comes after another rebalance has superseded it is of a later one that led to the same generation.
+    A SyncGroup may come after the rebalance has ended, which it does when the leader's assignment arrives. A SyncGroup
+    that comes after a superseded rebalance belongs to a later one that led to the same generation.
     """
     is_superseded = rebalance.outcome == "superseded"
     to_generation_id = rebalance.to_generation_id or rebalance.from_generation_id + 1

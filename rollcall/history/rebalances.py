@@ -153,7 +153,7 @@ def _ran_in(rebalance: Rebalance, at: Span) -> bool:
 
 
 def ended(end: RebalanceEnded, begun: tuple[Effect, ...] = ()) -> Rebalance:
-    """A rebalance that is over. begun: what began it. Raises ValueError: it is not known when it began or ran."""
+    """Return an ended rebalance. begun: what began it. Raises ValueError if its beginning or its length is unknown."""
     began_ms = end.known_from_ms if end.started_at_ms is None else end.started_at_ms
     if began_ms is None:
         raise ValueError(f"the rebalance that ended at {end.at_ms} ms has no beginning")

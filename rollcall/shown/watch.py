@@ -121,7 +121,7 @@ def client_ids(group: KnownGroup) -> list[str]:
 
 
 class RebalanceLines(Watch):
-    """A line for each rebalance that is over, and for nothing else."""
+    """A line for each rebalance that has ended."""
 
     def take(self, group_id: str, name: str, detail: str | None) -> str | None:
         line = super().take(group_id, name, detail)

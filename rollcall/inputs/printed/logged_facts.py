@@ -17,7 +17,7 @@ BROKER = "broker"
 AWAITS_APPLICATION = ("wait-unassign-call", "wait-revoke-rebalance_cb")
 """States of a client that told its application to give partitions up, and waits for it."""
 FATAL = "fatal"
-"""The state of a client that was refused and does not ask again by itself: its application gets the error."""
+"""The state of a client that was refused and does not retry: its application gets the error."""
 TASKS_MIGRATED = "tasks migrated"
 """The state of a Streams thread that was refused as a member or as a producer: it takes either for the same."""
 
@@ -35,7 +35,7 @@ INCREMENTAL = "incremental"
 COMMITS = "commit"
 """The operation of a client that commits as a member of generation_id in a state in which it joins the next one."""
 HEARTBEATS_STOPPED, SESSION_RELEASED = "heartbeats stopped", "released"
-"""States at the end of a session of sarama's. One that ends by itself stops its heartbeats as it is released."""
+"""States at the end of a session of sarama's. One that nobody ends stops its heartbeats as it is released."""
 
 
 class FactKind(StrEnum):

@@ -98,7 +98,7 @@ _BY_MARKS.Compile()
 
 
 def read_files(files: Sequence[str], zone: tzinfo | None = None, request_logs: Collection[str] = ()) -> list[FileRead]:
-    """Each file by itself. Times without a zone are of the given one; without one they stay as they are printed.
+    """Read each file separately. Times without a zone are of the given one; without one they stay as they are printed.
 
     request_logs: those whose requests are read elsewhere; a broker may print all its logs into one file.
     """
@@ -159,7 +159,7 @@ def read_lines(file: str, lines: Iterable[str]) -> FileRead:
 
 
 def _read(file: str, blocks: Iterable[bytes], most: int | None = None) -> FileRead:
-    """One file's facts, in order. most: ends at the block with so many lines that may matter."""
+    """Return one file's facts, in order. most: stop at the block that reaches this number of candidate lines."""
     read = FileRead(file)
     lines = _Lines(read, most)
     broken = BrokenLines(lines.said_by)

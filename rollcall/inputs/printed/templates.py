@@ -28,7 +28,7 @@ _STATES = frozenset(
 
 _MOST = (1 << 31) - 1
 KEPT = 256
-"""Numbers and ids stand in several lines after each other: so many are read once."""
+"""Size of the caches of numbers and ids, which neighbouring lines repeat."""
 
 
 @lru_cache(maxsize=KEPT)

@@ -200,7 +200,7 @@ def may_be_forged(groups: Iterable[LoggedGroup]) -> Iterator[str]:
 
 
 def lasting(form: str, first: LoggedFact, last: LoggedFact) -> str:
-    """The time between two lines in words; nothing where a line has no time."""
+    """Say the time between two lines; empty if a line has no time."""
     length_ms = between_ms(first, last)
     return "" if length_ms is None else form.format(duration(max(0, length_ms)))
 

@@ -40,7 +40,7 @@ _OF_A_JOIN = (
 )
 """Lines that say what became of a request to join, or why it was sent."""
 _NO_REASONS = (*SAYS_NOT_WHY, "null")
-"""Why a coordinator is unavailable, in words that do not say it."""
+"""Reasons of an unavailable coordinator that explain nothing."""
 _ASKS = (FactKind.JOIN_SENT, FactKind.JOINED_AND_SYNCED)
 """Lines that show that a client asked to join: some clients only print the answer."""
 

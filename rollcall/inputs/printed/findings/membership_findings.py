@@ -1,6 +1,6 @@
 """What a client's lines show of its membership: that it was out, why its commits failed, and that this continues.
 
-That a client is told of rebalance after rebalance, or is out soon after each join, is what people call a loop. Knows
+A client that is asked to rejoin again and again, or is out soon after each join, is in what people call a loop. Knows
 facts of one client. Must not know how lines are worded, but for the errors that brokers answer.
 """
 
@@ -64,7 +64,7 @@ def _meaning_of(error: str) -> str:
 
 
 def _lost(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
-    """Gave its partitions away as lost, where no line has the answer that told it so."""
+    """Yield that a client gave its partitions up as lost, if no line has the answer that made it do so."""
     lost = [one for one in facts if one.kind is FactKind.PARTITIONS_LOST and error_name(one.reason) in OF_NO_MEMBER]
     if lost and all(fact.kind is not FactKind.MEMBERSHIP_LOST or fact.state == TASKS_MIGRATED for fact in facts):
         yield Finding(

@@ -22,7 +22,7 @@ _ANSWERS = {
 }
 """What a failed heartbeat of a client was answered."""
 SAYS_NOT_WHY = ("", "coordinator unavailable")
-"""Why a client gives its coordinator up, in words that do not say whether it was silent or answered."""
+"""Reasons for giving a coordinator up that leave open whether it answered."""
 _DENIALS = (FactKind.JOIN_REFUSED, FactKind.JOIN_FAILED, FactKind.COORDINATOR_LOST)
 _CONNECTED = "UP"
 _NO_ERROR = "Success"

@@ -70,7 +70,7 @@ def _partition_counts(cached: str) -> dict[str, int]:
 
 
 def _difference(before: dict[str, int], now: dict[str, int]) -> str:
-    """What a client's metadata has otherwise than before, in words; empty: the numbers of partitions are the same."""
+    """Say how a client's metadata differs from before; empty if the numbers of partitions are the same."""
     if any(before.values()) and not any(now.values()):
         topics = some(topic for topic, partitions in before.items() if partitions)
         return f"its metadata had no partition of {topics} any more, {_WITHOUT_BROKERS}"
@@ -83,7 +83,7 @@ def _difference(before: dict[str, int], now: dict[str, int]) -> str:
 
 
 def _what_changed(topic: str, before: int | None, changed: LoggedFact, back: LoggedFact | None) -> str:
-    """The change in words. back: the line that has the topic again."""
+    """Say what changed. back: the line that has the topic again."""
     partitions = counted(changed.to_state) or 0
     if partitions and not before:
         return f"the topic {topic} was in its metadata again, with {count(partitions, 'partition')}"

@@ -181,7 +181,7 @@ class Members:
         client_reason: str = "",
         replaced_by: str | None = None,
     ) -> MemberRemoved | None:
-        """It is no longer a member. line: one that says more about it. None: it has no id."""
+        """Remove a member. line: one that says more about it. Returns None for a member without an id."""
         if not member_id:
             return None
         member = self.known(member_id, line)

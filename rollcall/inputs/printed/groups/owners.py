@@ -152,7 +152,7 @@ class Owners:
             self._emit(member_id, generation_id)
 
     def _of(self, member_id: str) -> Partitions | None:
-        """What a member owns; None: that is not known, or it is no longer a member."""
+        """Return what a member owns; None if that is unknown or it is not a member any more."""
         member, partitions = self._owned.get(member_id, (None, None))
         if member is None or self._members.current.get(member_id) is member:
             return partitions

@@ -205,7 +205,7 @@ _OTHERS_BEGAN = (
     "pro-actively leaving",
 )
 _SCHEDULED = ("followup rebalance", "probing rebalance")
-"""Kafka Streams asks for these by itself: to move tasks on, or to see whether a standby has caught up."""
+"""Rebalances that Kafka Streams schedules: to move tasks, or to see whether a standby has caught up."""
 
 
 def _rejoined(named: Reason) -> Reason:

@@ -37,7 +37,7 @@ class Standing:
     def __init__(self, written: Written, members: Members) -> None:
         self._written, self._members = written, members
         self.type: GroupType | None = None
-        """None: there is no group yet, or not any more."""
+        """None while the group does not exist."""
         self.state = ""
         self.is_whole = False
         """Whether lines name every member."""

@@ -14,7 +14,7 @@ from rollcall.inputs.printed.lines.wrappings import is_exception, joined, lacks_
 DAYS_FIRST = "its dates do not say whether the day or the month comes first; they were read as day/month"
 MONTHS_FIRST = "its dates do not say whether the day or the month comes first; they were read as month/day"
 _DOUBLED = 3
-"""So many different lines that each stand twice show that a file is doubled; times show it of fewer."""
+"""A file with this number of different lines that each stand twice is doubled; times show it with fewer."""
 
 
 def in_order(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:

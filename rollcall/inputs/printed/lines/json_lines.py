@@ -22,7 +22,7 @@ _MONTH_FIRST = "eventTimestamp"
 _EPOCH = re.compile(r"\d{10}(?:\.\d{1,9}|\d{3}|\d{6}|\d{9})?")
 """Seconds since 1970, or thousandths, millionths or billionths of one, as text."""
 _UNITS = ((1e17, 1_000_000), (1e14, 1_000), (1e11, 1))
-"""Numbers above the first are so many parts of a ms."""
+"""Each a bound, and the units per ms of a number above it."""
 _LEVELS = ("level", "severity", "lvl", "loglevel", "levelname", "@l", "Level", "MessageLevel")
 _LOGGERS = ("logger_name", "logger", "loggerName", "class", "name", "SourceContext")
 _BY_NUMBER = {"10": "TRACE", "20": "DEBUG", "30": "INFO", "40": "WARN", "50": "ERROR", "60": "FATAL"}

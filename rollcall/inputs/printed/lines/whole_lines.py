@@ -37,7 +37,7 @@ def _records_in(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
             yield number, line.lstrip() if is_export and line.lstrip().startswith(('"', "]", "}")) else line
             continue
         if parts and line.strip() == "{":
-            yield from parts  # What an export has around its records, of which none goes on there.
+            yield from parts  # The export's frame; no record continues there.
             parts, is_export = [], True
         if not parts:
             characters = braces = 0

@@ -158,7 +158,7 @@ def entries_in(
     unfinished: _Unfinished | None = None
     heading: Entry | None = None
     for number, line in whole_lines(lines):
-        begins_usually = number > 1 and line.startswith("[")  # It is no heading and continues none.
+        begins_usually = number > 1 and line.startswith("[")  # Neither a heading nor the rest of one.
         if not begins_usually:
             above = above.below(number, line)
             if heading is not None and (found := _JUL_LEVEL.match(line)):

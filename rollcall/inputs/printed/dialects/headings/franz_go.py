@@ -31,7 +31,7 @@ _OF_A_TOPIC = re.compile(r"(?P<topic>[\w.-]{1,249})\[([\d ]*)\]")
 _NOBODY = ("", "<nil>", "{}", "null")
 _ONLY_LOST = "; only lost"
 _TELLING_WORDS = 3
-"""Only this program prints a message of so many words."""
+"""A message of at least this number of words is printed by this program only."""
 _MARK, _NAME = r"[\])|:>-]\s{0,8}", r"\A[A-Za-z][\w./-]{0,80}\s{1,8}"
 """Whatever layout its line has, a mark or a logger's name ends what stands before a message."""
 
