@@ -18,7 +18,7 @@ import msgspec
 from rich.console import Console
 
 from rollcall.answers.no_such_group import no_such_group
-from rollcall.history.words import count, some
+from rollcall.history.words import LONGEST_SENTENCE, count, short, some, with_short_ids
 from rollcall.inputs.evidence_lines import Texts, texts_of
 from rollcall.inputs.explained_files import REQUEST_LOG, Answer, answer_of
 from rollcall.inputs.not_understood import (
@@ -38,7 +38,6 @@ from rollcall.inputs.printed.lines.files import STANDARD_INPUT, comes_once, copi
 from rollcall.inputs.printed.logged_facts import LoggedFact
 from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, Source, evidence_of
 from rollcall.inputs.printed.reading import CUT, REQUEST, FileRead, may_matter, of_lines
-from rollcall.inputs.printed.short_text import LONGEST, short, with_short_ids
 from rollcall.inputs.printed.story import groups_in
 from rollcall.inputs.printed.unread import Unread, UnreadLines, unread_as_toml, unread_sentences
 from rollcall.inputs.printed.wording import (
@@ -354,13 +353,13 @@ def _heading(group: LoggedGroup) -> str:
 def _worded(finding: Finding) -> str:
     at, inferred = finding.moment, " (inferred)" if finding.is_inferred else ""
     at = "- " if at is None else f"{at.replace('T', ' ')}  "
-    return f"{at}{short(finding.sentence, LONGEST - len(at) - len(inferred))}{inferred}"
+    return f"{at}{short(finding.sentence, LONGEST_SENTENCE - len(at) - len(inferred))}{inferred}"
 
 
 def _finding_lines(finding: Finding, asked: Asked) -> Iterator[Line]:
     yield Line(f"  {_worded(finding)}")
     if finding.candidates:
-        yield Line(f"    {short('What fits: ' + '; '.join(finding.candidates), LONGEST - 1)}.")
+        yield Line(f"    {short('What fits: ' + '; '.join(finding.candidates), LONGEST_SENTENCE - 1)}.")
     yield from _evidence_lines(finding.facts, asked)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from rollcall.history.words import some
 from rollcall.inputs.printed.dialects.catalog import DIALECTS
-from rollcall.inputs.printed.dialects.headings.redpanda import PRINTS_NO_REBALANCES, is_laid_out_as_redpanda_s
+from rollcall.inputs.printed.dialects.headings.broker import PRINTS_NO_REBALANCES, is_laid_out_as_redpanda_s
 from rollcall.inputs.printed.reading import FileRead
 from rollcall.inputs.printed.unread import unread_sentences
 from rollcall.programs.errors import UserError

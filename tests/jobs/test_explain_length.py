@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from rollcall.cli.explain import Asked, explain
+from rollcall.history.words import LONGEST_SENTENCE
 from rollcall.inputs.explained_files import answer_of
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup
-from rollcall.inputs.printed.short_text import LONGEST
 from rollcall.inputs.printed.wording import cause_sentence, holder_sentence, left_open, own_part
 from rollcall.programs.terminal import Terminal
 from tests.printed.recorded import CASES, FIELD, INCIDENTS
@@ -47,7 +47,7 @@ def sentences_of(group: LoggedGroup) -> list[str]:
 def test_no_line_is_long_and_no_part_of_an_answer_says_a_thing_twice(name: str) -> None:
     """A part is a file, a rebalance, a finding, or what lines cannot tell."""
     lines = shown(*(path for path in INPUTS[name] if "request" not in path.name)).splitlines()
-    assert [line for line in lines if len(line.strip()) > LONGEST] == []
+    assert [line for line in lines if len(line.strip()) > LONGEST_SENTENCE] == []
     heads, part, place = set[str](), set[str](), ""
     for line in lines:
         depth = len(line) - len(line.lstrip())
@@ -67,7 +67,7 @@ def test_no_line_is_long_and_no_part_of_an_answer_says_a_thing_twice(name: str) 
 def test_sentences_are_short_none_is_said_twice_and_none_is_kafka_s(name: str) -> None:
     groups = answer_of([str(path) for path in INPUTS[name] if "request" not in path.name], None).groups
     sentences = [*left_open(groups), *(sentence for group in groups for sentence in sentences_of(group))]
-    assert [sentence for sentence in sentences if len(sentence) > LONGEST] == []
+    assert [sentence for sentence in sentences if len(sentence) > LONGEST_SENTENCE] == []
     assert [sentence for sentence in sentences if any(phrase in sentence for phrase in STOCK)] == []
     for group in groups:
         said = [one.sentence for one in group.findings]

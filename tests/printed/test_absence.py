@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from rollcall.inputs.printed.absence import could_stand
-from rollcall.inputs.printed.lines.levels import Level, level_of
+from rollcall.inputs.printed.lines.entries import Level, level_of
 from rollcall.inputs.printed.logged_facts import FactKind
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup
 from rollcall.inputs.printed.reading import merged, read_lines

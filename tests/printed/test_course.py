@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from rollcall.history.words import LONGEST_SENTENCE, short, some_that_fit
 from rollcall.inputs.printed.course import course
 from rollcall.inputs.printed.lines.entries import DATED
 from rollcall.inputs.printed.logged_rebalances import Finding
 from rollcall.inputs.printed.reading import read_lines
-from rollcall.inputs.printed.short_text import LONGEST, short, some_that_fit
 from tests.printed.printed import group_of
 from tests.printed.recorded import CASES, groups_of_case
 
@@ -88,6 +88,6 @@ def test_a_long_id_is_cut_in_its_middle_and_a_sentence_at_its_end() -> None:
     cut = short(f"{'a' * 300}-{uuid}: left.")
     assert cut.startswith("aaaa")
     assert cut.endswith(f"-{uuid}: left.")
-    assert len(short("b" * 90 + " c" * 300)) <= LONGEST
+    assert len(short("b" * 90 + " c" * 300)) <= LONGEST_SENTENCE
     assert some_that_fit(["a" * 90, "b" * 90, "c" * 90]) == f"{'a' * 90}, {'b' * 90} and 1 more"
     assert some_that_fit(["a" * 900]) == "a" * 900

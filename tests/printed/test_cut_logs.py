@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from rollcall.inputs.printed.groups.own_part import OWN
-from rollcall.inputs.printed.lines.levels import Level
+from rollcall.inputs.printed.lines.entries import Level
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import (
     Finding,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rollcall.inputs.printed.dialects.catalog import DIALECTS
-from rollcall.inputs.printed.lines.levels import Level
+from rollcall.inputs.printed.lines.entries import Level
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms, printer_of
 from rollcall.inputs.tolerances import LEVEL_SHOWN_WITHIN_MS
 

@@ -9,8 +9,7 @@ from enum import StrEnum, auto
 from typing import NamedTuple
 
 from rollcall.inputs.printed.error_names import UNKNOWN_MEMBER_ID, error_name
-from rollcall.inputs.printed.lines.entries import DATED, Clock
-from rollcall.inputs.printed.lines.levels import Level
+from rollcall.inputs.printed.lines.entries import DATED, Clock, Level
 
 BROKER = "broker"
 """The dialect of brokers; all others are clients'."""

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import re2
 
-from rollcall.history.words import count, some
+from rollcall.history.words import count, some, some_that_fit
 from rollcall.inputs.printed.clocks import difference, moved
 from rollcall.inputs.printed.dialects.catalog import DIALECTS
 from rollcall.inputs.printed.dialects.dialect import unreadable
@@ -30,7 +30,6 @@ from rollcall.inputs.printed.lines.files import ends_cut, open_blocks, path_of, 
 from rollcall.inputs.printed.lines.forged_lines import OF_BROKERS, ends_alone, marked
 from rollcall.inputs.printed.lines.wrappings import entries_in, entry_of
 from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact
-from rollcall.inputs.printed.short_text import some_that_fit
 from rollcall.inputs.printed.unread import Recognized, Unread, UnreadLines, wording_of
 from rollcall.programs.errors import UserError
 

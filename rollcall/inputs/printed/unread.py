@@ -11,16 +11,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from rollcall.history.words import count
+from rollcall.history.words import LONGEST_SENTENCE, count, short
 from rollcall.inputs.printed.dialects.dialect import Dialect
 from rollcall.inputs.printed.lines.entries import Entry
 from rollcall.inputs.printed.logged_facts import LoggedFact
-from rollcall.inputs.printed.short_text import LONGEST, short
 
 SHOWN = 4
 """Wordings of one program."""
 MASK = "..."
-_ROOM = LONGEST - 40
+_ROOM = LONGEST_SENTENCE - 40
 """Characters of a sentence before the counts of its last wording and of all others."""
 _READ_LENGTH, _SHOWN_LENGTH = 300, 70
 """Characters of a message that are masked, and of a wording."""

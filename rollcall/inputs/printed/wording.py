@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from rollcall.history.sentences import OUTCOMES, cause_clause, fitting, one_of, outcome_words
-from rollcall.history.words import count, duration, some
+from rollcall.history.words import count, duration, short, some
 from rollcall.inputs.printed.error_names import error_said
 from rollcall.inputs.printed.groups.assigned import OWN as OWN_PARTITIONS
 from rollcall.inputs.printed.groups.assigned import OWNERS
@@ -25,7 +25,6 @@ from rollcall.inputs.printed.logged_rebalances import (
     Source,
     shortest_name,
 )
-from rollcall.inputs.printed.short_text import short
 from rollcall.schemas.causes import Cause, CauseKind, row_of
 
 _LONGEST_WORDS = 120

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from rollcall.inputs.printed.lines.entries import Entry, reason_of
-from rollcall.inputs.printed.lines.levels import Level, level_of
+from rollcall.inputs.printed.lines.entries import Entry, Level, level_of, reason_of
 from rollcall.inputs.printed.logged_facts import BROKER, IS_CERTAIN, PLACES, FactKind, LoggedFact
 from rollcall.inputs.printed.templates import Template, Templates
 

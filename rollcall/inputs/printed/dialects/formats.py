@@ -48,8 +48,7 @@ from typing import Annotated, Any, TypeVar
 from msgspec import Meta, Struct, ValidationError, convert, to_builtins
 
 from rollcall.inputs.printed.dialects.dialect import Dialect, Heading
-from rollcall.inputs.printed.lines.entries import Entry
-from rollcall.inputs.printed.lines.levels import level_of
+from rollcall.inputs.printed.lines.entries import Entry, level_of
 from rollcall.inputs.printed.logged_facts import FactKind
 from rollcall.inputs.printed.templates import Template, Templates
 from rollcall.programs.errors import UserError

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from rollcall.history.words import count, partitions, some
+from rollcall.history.words import count, partitions, some, some_that_fit
 from rollcall.inputs.printed.groups.leaders import listed
 from rollcall.inputs.printed.groups.logged_holdings import Partitions, given_by_leaders
 from rollcall.inputs.printed.logged_facts import BROKER, OWN_ENDS, FactKind, LoggedFact, printer_of
 from rollcall.inputs.printed.logged_partitions import names_no_partition, partitions_in, partitions_said
 from rollcall.inputs.printed.logged_rebalances import Finding, LoggedRebalance, suggested
-from rollcall.inputs.printed.short_text import some_that_fit
 from rollcall.inputs.printed.templates import counted
 
 OWNERS = "owners"

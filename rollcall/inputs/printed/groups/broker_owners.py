@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rollcall.history.words import count, partitions
+from rollcall.history.words import count, partitions, some_that_fit
 from rollcall.inputs.printed.groups.logged_members import members_in
 from rollcall.inputs.printed.logged_facts import BROKER, REMOVED_EPOCH, FactKind, LoggedFact
 from rollcall.inputs.printed.logged_partitions import partitions_in, partitions_said
 from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, suggested
-from rollcall.inputs.printed.short_text import some_that_fit
 
 _ENDS = REMOVED_EPOCH | {FactKind.MEMBER_EXPIRED}
 _FORGETS = (FactKind.GROUP_CONVERTED, FactKind.GROUP_DIED, FactKind.GROUPS_DELETED)

@@ -6,7 +6,7 @@ Knows the shape; `rollcall.inputs.printed.lines.wrappings` makes entries of line
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -26,6 +26,29 @@ class Clock(StrEnum):
 
 DATED = (Clock.UTC, Clock.LOCAL)
 """The clocks that say which day it is."""
+
+
+class Level(IntEnum):
+    """How much a line matters: a logger that prints one level prints those above it."""
+
+    DEBUG = 1
+    INFO = 2
+    WARN = 3
+    ERROR = 4
+
+
+_NAMES = {
+    Level.DEBUG: "TRACE DEBUG DBG VRB VERBOSE FINEST FINER FINE CONFIG",
+    Level.INFO: "INFO INF INFORMATION NOTICE SUCCESS",
+    Level.WARN: "WARN WARNING WRN",
+    Level.ERROR: "ERROR ERR SEVERE CRITICAL FATAL FTL",
+}
+_BY_NAME = {name: level for level, names in _NAMES.items() for name in names.split()}
+
+
+def level_of(printed: str) -> Level | None:
+    """Return the level that a line prints, or None for none that is known."""
+    return _BY_NAME.get(printed) or _BY_NAME.get(printed.upper())
 
 
 _LONGEST_REASON = 200

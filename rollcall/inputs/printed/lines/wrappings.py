@@ -11,10 +11,8 @@ from typing import NamedTuple
 
 from rollcall.inputs.printed.lines.csv_lines import csv_line, csv_source, source_columns
 from rollcall.inputs.printed.lines.entries import DATED, Clock, Entry, reason_of
-from rollcall.inputs.printed.lines.java_layouts import CLOSING, ZAP, of_java
-from rollcall.inputs.printed.lines.json_lines import entry_of_fields, entry_of_json
-from rollcall.inputs.printed.lines.key_values import fields_behind, logfmt_fields
-from rollcall.inputs.printed.lines.python_layouts import head_of
+from rollcall.inputs.printed.lines.fields import entry_of_fields, entry_of_json, fields_behind, logfmt_fields
+from rollcall.inputs.printed.lines.heads import CLOSING, ZAP, head_of, of_java
 from rollcall.inputs.printed.lines.stamps import Stamp, minute_ms, stamp_at
 from rollcall.inputs.printed.lines.whole_lines import whole_lines
 

@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import Any
 
 from rollcall.inputs.printed.dialects.dialect import Heading
-from rollcall.inputs.printed.dialects.headings.redpanda import PLACE
 from rollcall.inputs.printed.lines.entries import Entry
 from rollcall.inputs.printed.templates import Templates
 
@@ -21,7 +20,15 @@ _PREFIX = re.compile(
 )
 _BEFORE = re.compile(r"[A-Za-z][\w-]{0,30}:? +(?:[A-Z]{4,5} +)?(?=\[Group(?:Coordinator|MetadataManager) )")
 """A reporter's own word for who prints it, and a level behind that."""
-_IN_REDPANDA = re.compile(PLACE + r"(?=\[N:)")
+PRINTS_NO_REBALANCES = (
+    "its first line is laid out as Redpanda's are: Redpanda prints rebalances only at TRACE, and no such line is in "
+    "it. The logs of the group's clients show these clients' part"
+)
+_PLACE = r"[\w/:.-]{1,60}\.(?:cc|h):\d{1,6} - "
+"""The place in the source, which stands before a message."""
+_OF_REDPANDA = re.compile(rf"\[shard +\d{{1,4}}(?::\w{{1,20}})?\] [\w/:.-]{{1,60}} - {_PLACE}")
+"""Seastar's layout with the place in the source. ScyllaDB's, which is Seastar's too, has none."""
+_IN_REDPANDA = re.compile(_PLACE + r"(?=\[N:)")
 _CUT_LOGGER = re.compile(r" \((?:k|ka|kaf|kafk|kafka|kafka\.[\w.$]*|o|or|org|org\.[\w.$]*)?$")
 """A line that is cut within the class that printed it has its whole message."""
 _LONGEST_PREFIX = 200
@@ -30,6 +37,11 @@ _JOINS_EVENT_HUBS = re.compile(
     r"Start join group for new member:? (?P<member_id>[^\s:]{1,255}:c:(?P<group_id>[^\s:,]{1,255}):I:[^\s,]{1,400}),"
 )
 """What Azure Event Hubs prints, as JSON. A member id has the namespace, the group and the client id in it."""
+
+
+def is_laid_out_as_redpanda_s(line: str) -> bool:
+    """Whether a line has the layout of Redpanda's log."""
+    return _OF_REDPANDA.search(line) is not None
 
 
 def heading_of(_: Templates) -> Callable[[Entry], Heading | None]:

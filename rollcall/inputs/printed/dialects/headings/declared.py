@@ -12,7 +12,7 @@ import re2
 
 from rollcall.inputs.printed.dialects.dialect import Heading
 from rollcall.inputs.printed.lines.entries import Entry
-from rollcall.inputs.printed.lines.json_lines import object_at_beginning
+from rollcall.inputs.printed.lines.fields import object_at_beginning
 from rollcall.inputs.printed.logged_facts import STATED
 from rollcall.inputs.printed.templates import Templates, field_of
 from rollcall.programs.errors import UserError

@@ -12,7 +12,6 @@ from typing import Any
 
 from rollcall.inputs.printed.dialects.dialect import Heading
 from rollcall.inputs.printed.lines.entries import Entry
-from rollcall.inputs.printed.lines.key_values import named_fields
 from rollcall.inputs.printed.logged_partitions import NONE_NAMED
 from rollcall.inputs.printed.templates import Templates, field_of, name_alone
 
@@ -91,11 +90,17 @@ _NAMES = {"group": "group_id", "member_id": "member_id", "instance_id": "instanc
 _AT_AN_END = (*_NAMES, "generation", "leader")
 
 
+def _named_fields(text: str, begins: re.Pattern[str]) -> tuple[str, dict[str, str]]:
+    """`message; key: value, key: value`: the message and its fields. begins: where a field does, its key as a group."""
+    pieces = begins.split(text)
+    return pieces[0], dict(zip(pieces[1::2], pieces[2::2], strict=True))
+
+
 def _in_a_line(text: str, heads: Iterable[re.Pattern[str]]) -> tuple[str, Mapping[str, Any]]:
     """Its own fields: what an application puts behind the last one is not a part of a name."""
-    message, fields = named_fields(text, _FIELD)
+    message, fields = _named_fields(text, _FIELD)
     if not fields:
-        message, fields = named_fields(text, _PAIR)
+        message, fields = _named_fields(text, _PAIR)
     behind = next(filter(None, (head.search(message) for head in heads)), None)
     message = message if behind is None else behind["message"]
     return message, {key: name_alone(value) if key in _AT_AN_END else value for key, value in fields.items()}

@@ -9,7 +9,7 @@ from typing import Any
 
 from rollcall.inputs.printed.dialects.dialect import Heading
 from rollcall.inputs.printed.lines.entries import Entry
-from rollcall.inputs.printed.lines.json_lines import object_at_beginning
+from rollcall.inputs.printed.lines.fields import object_at_beginning
 from rollcall.inputs.printed.lines.stamps import stamp_at
 from rollcall.inputs.printed.logged_rebalances import client_id_of
 from rollcall.inputs.printed.templates import Templates

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from rollcall.inputs.printed.dialects.dialect import Heading
 from rollcall.inputs.printed.lines.entries import Entry
-from rollcall.inputs.printed.lines.python_layouts import LEVEL, SEPARATORS, asides_length
+from rollcall.inputs.printed.lines.heads import LEVEL, SEPARATORS, asides_length
 from rollcall.inputs.printed.templates import Templates
 
 _DOTTED = re.compile(r"(?<![\w.])[a-z_]\w{0,60}(?:\.\w{1,60}){1,10}(?![\w.])")

@@ -1,6 +1,7 @@
-"""A line of JSON as an entry: logstash, zap, kafkajs, Serilog, docker and exports name the same things otherwise.
+"""A line that has fields, as an entry: JSON, logfmt, and zap's console with an object behind the message.
 
-The message is its text, and the other fields stand behind it as `; key: value`, in the order of the line.
+Logstash, zap, kafkajs, Serilog, docker and exports name the same things differently. The message is its text, and the
+other fields stand behind it as `; key: value`, in the order of the line.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ _DEEPEST = 3
 """Objects within each other in which such an event is looked for."""
 LONGEST_VALUE = 4_000
 """Characters of a field that is shown behind the message: a stack trace is cut."""
+_PAIR = re.compile(r'(?P<key>[A-Za-z_@][\w.@-]{0,60})=(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s"]*))(?:\s|\Z)')
 
 
 def entry_of_json(file: str, number: int, text: str) -> Entry | None:
@@ -132,3 +134,30 @@ def _since_1970(at_ms: float) -> Stamp | None:
 def _shown(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
     return text[:LONGEST_VALUE]
+
+
+def logfmt_fields(text: str) -> dict[str, str] | None:
+    """`time=.. level=INFO msg="joined" group=orders`; None if the line is not only made of such pairs."""
+    fields: dict[str, str] = {}
+    place = 0
+    while place < len(text):
+        found = _PAIR.match(text, place)
+        if found is None:
+            return None
+        quoted = found["quoted"]
+        fields[found["key"]] = found["bare"] if quoted is None else quoted.replace('\\"', '"').replace("\\\\", "\\")
+        place = found.end()
+    return fields or None
+
+
+def fields_behind(text: str, *, blanks: bool = False) -> tuple[str, dict[str, Any]] | None:
+    """`message\\t{"key": "value"}`: the message and the fields; None if there are none. blanks: one may be the tab."""
+    message, found, rest = text.rpartition("\t{")
+    if not found and blanks:
+        message, found, rest = text.partition(' {"')
+        rest = f'"{rest}'
+    try:
+        fields = json.loads("{" + rest) if found else None
+    except (ValueError, RecursionError):
+        return None
+    return (message.rstrip().rpartition("\t")[2], fields) if isinstance(fields, dict) else None
