@@ -122,17 +122,17 @@ def facts_of(rows: Iterable[Mapping[str, Any]]) -> list[Fact]:
         try:
             content = effect_in(fact.effect, row.get("detail"))
         except (ValueError, RecursionError) as error:
-            _say_left_out(fact, error)
+            text = "the row %s with seq %d at %d ms cannot be read and is left out: %s"
+            log.warning(text, fact.effect, fact.seq, fact.at_ms, error)
             continue
-        found += _beats_of(fact, content) if isinstance(content, HeartbeatsTaken) else (replace(fact, content=content),)
+        if isinstance(content, HeartbeatsTaken):
+            for one in content.taken:
+                at_ms = (content.from_ms + beat for beat in one.beats)
+                found += (replace(fact, at_ms=ms, member_id=one.member_id, client_id=one.client_id) for ms in at_ms)
+        else:
+            found.append(replace(fact, content=content))
     found.sort(key=in_order)
     return found
-
-
-def _say_left_out(fact: Fact, error: Exception) -> None:
-    log.warning(
-        "the row %s with seq %d at %d ms cannot be read and is left out: %s", fact.effect, fact.seq, fact.at_ms, error
-    )
 
 
 def in_order(fact: Fact) -> tuple[int, int, bool]:
@@ -143,10 +143,3 @@ def in_order(fact: Fact) -> tuple[int, int, bool]:
 def effects_in(facts: Iterable[Fact]) -> Iterator[Effect]:
     """The effects of facts that have one."""
     return (fact.content for fact in facts if fact.content is not None)
-
-
-def _beats_of(row: Fact, run: HeartbeatsTaken) -> Iterator[Fact]:
-    for one in run.taken:
-        for beat in one.beats:
-            at_ms = run.from_ms + beat
-            yield replace(row, at_ms=at_ms, member_id=one.member_id, client_id=one.client_id)

@@ -125,7 +125,8 @@ def _of_generation(group_id: str, found: Sequence[Rebalance], generation_id: int
 
 def _of_moment(found: Sequence[Rebalance], at: Span) -> Choice:
     began = [rebalance for rebalance in found if at.from_ms <= rebalance.started_at_ms <= at.to_ms]
-    ran = [rebalance for rebalance in found if _ran_in(rebalance, at)]
+    before = [rebalance for rebalance in found if rebalance.started_at_ms < at.from_ms]
+    ran = [rebalance for rebalance in before if rebalance.ended_at_ms is None or rebalance.ended_at_ms >= at.from_ms]
     if began:
         note = f"{len(began)} rebalances began at {at.text}; this is the first." if began[1:] else None
         if ran:
@@ -144,12 +145,6 @@ def _of_moment(found: Sequence[Rebalance], at: Span) -> Choice:
         )
     nearest = min(found, key=lambda rebalance: min(abs(rebalance.started_at_ms - ms) for ms in (at.from_ms, at.to_ms)))
     return Choice(nearest, f"No rebalance began or ran at {at.text}; this is the nearest one.", [])
-
-
-def _ran_in(rebalance: Rebalance, at: Span) -> bool:
-    return rebalance.started_at_ms < at.from_ms and (
-        rebalance.ended_at_ms is None or rebalance.ended_at_ms >= at.from_ms
-    )
 
 
 def ended(end: RebalanceEnded, begun: tuple[Effect, ...] = ()) -> Rebalance:

@@ -91,7 +91,7 @@ def _texts(writers: Sequence[Write], row: Sequence[Any]) -> list[str | None]:
 
 def _human(kind: DuckDBPyType) -> Write:
     if kind.id in _MOMENTS:
-        return _human_time
+        return lambda value: value.isoformat(sep=" ", timespec="milliseconds")
     if kind.id == "list" and _item(kind).id == "varchar":
         return lambda value: ", ".join(one for one in value if one is not None)
     return _machine(kind)
@@ -99,7 +99,7 @@ def _human(kind: DuckDBPyType) -> Write:
 
 def _machine(kind: DuckDBPyType) -> Write:
     if kind.id in _MOMENTS:
-        return _machine_time
+        return lambda value: value.isoformat(timespec="milliseconds") + "Z"
     match kind.id:
         case "list" | "array" | "struct":
             return _json(kind)
@@ -144,21 +144,11 @@ def _json(kind: DuckDBPyType) -> Write:
 
 def _json_text(value: str) -> str:
     text = json.dumps(value, ensure_ascii=False)
+    if "\\u00" not in text:
+        return text
     # Spark writes such a character's number in capitals.
-    return text if "\\u00" not in text else _capitals(text)
-
-
-def _capitals(text: str) -> str:
-    parts = text.split("\\u00")
-    return parts[0] + "".join(f"\\u00{part[:2].upper()}{part[2:]}" for part in parts[1:])
-
-
-def _human_time(value: datetime.datetime) -> str:
-    return value.isoformat(sep=" ", timespec="milliseconds")
-
-
-def _machine_time(value: datetime.datetime) -> str:
-    return value.isoformat(timespec="milliseconds") + "Z"
+    first, *parts = text.split("\\u00")
+    return first + "".join(f"\\u00{part[:2].upper()}{part[2:]}" for part in parts)
 
 
 def shown_interval(length: datetime.timedelta) -> str:

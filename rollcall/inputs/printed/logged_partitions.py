@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 
-from rollcall.inputs.printed.logged_facts import LoggedFact
+from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact
 
 _NAMED = re.compile(r"(?<![A-Za-z0-9._-])(?P<topic>[A-Za-z0-9._-]{1,249})[-/](?P<partition>\d{1,9})(?![\w.-])")
 _NAMED_BY_TOPIC = re.compile(
@@ -47,3 +47,9 @@ def partitions_in(fact: LoggedFact) -> frozenset[tuple[str, int]]:
         return frozenset((topic, int(one)) for topic, partitions in by_topic for one in partitions)
     form = _NAMED_BY_PYTHON if "partition=" in fact.partitions else _NAMED
     return frozenset((one["topic"], int(one["partition"])) for one in form.finditer(fact.partitions))
+
+
+def says_owner(fact: LoggedFact) -> bool:
+    """Return True for a coordinator's line that has the partitions of a member."""
+    is_state = fact.kind is FactKind.MEMBER_PROGRESSED and fact.dialect == BROKER and fact.group_type != "streams"
+    return is_state and bool(fact.partitions) and partitions_said(fact) is not None

@@ -6,7 +6,7 @@ Times are those of the lines, None where no line has one. Knows shapes; how they
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -211,6 +211,31 @@ def suggested(
 ) -> Finding:
     """A finding that only follows from lines, with the explanations that fit."""
     return Finding(finding, sentence, facts, is_inferred=True, candidates=candidates, is_trouble=is_trouble)
+
+
+Rule = Callable[[str, Sequence[LoggedFact]], Iterator[Finding]]
+"""Gets a client's name and its facts in order."""
+
+
+def one_finding(
+    finding: str,
+    is_one: Callable[[LoggedFact], bool],
+    sentence: Callable[[str, Sequence[LoggedFact]], str],
+    *,
+    is_trouble: bool = False,
+) -> Rule:
+    """Return the rule that finds all lines of a kind at once. sentence: of the client's name and these lines."""
+
+    def rule(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+        found = [fact for fact in facts if is_one(fact)]
+        if found:
+            yield Finding(finding, sentence(who, found), tuple(found), is_trouble=is_trouble)
+
+    return rule
+
+
+one_trouble = partial(one_finding, is_trouble=True)
+"""Of what nobody wants."""
 
 
 class WalkedLines(Protocol):

@@ -19,11 +19,10 @@ from rollcall.inputs.printed.findings.group_findings import findings_of
 from rollcall.inputs.printed.findings.removals import groups_of_removed, removal_findings, returns
 from rollcall.inputs.printed.groups.assigned import OWNERS, answered, assigned_last
 from rollcall.inputs.printed.groups.causes import Causes
-from rollcall.inputs.printed.groups.client_ledger import ClientLedger
 from rollcall.inputs.printed.groups.combined import combined
 from rollcall.inputs.printed.groups.epochs import stored_lines, topics_changed_ms
 from rollcall.inputs.printed.groups.forgeable import doubt_forgeable, with_forgeable
-from rollcall.inputs.printed.groups.ledger import Ledger
+from rollcall.inputs.printed.groups.ledger import ClientLedger, Ledger
 from rollcall.inputs.printed.groups.logged_members import OF_TASKS
 from rollcall.inputs.printed.groups.own_epochs import own_history
 from rollcall.inputs.printed.groups.standing import SILENT_BUMPS

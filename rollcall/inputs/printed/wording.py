@@ -14,10 +14,10 @@ from rollcall.history.words import count, duration, short, some
 from rollcall.inputs.printed.error_names import error_said
 from rollcall.inputs.printed.groups.assigned import OWN as OWN_PARTITIONS
 from rollcall.inputs.printed.groups.assigned import OWNERS
-from rollcall.inputs.printed.groups.broker_owners import says_owner
 from rollcall.inputs.printed.groups.leaders import HAS_TO_ASSIGN, leader_of
 from rollcall.inputs.printed.groups.own_part import LEFT, OWN
 from rollcall.inputs.printed.logged_facts import BROKER, LEAVES, FactKind, LoggedFact, between_ms, printer_of
+from rollcall.inputs.printed.logged_partitions import says_owner
 from rollcall.inputs.printed.logged_rebalances import (
     Holder,
     LoggedGroup,

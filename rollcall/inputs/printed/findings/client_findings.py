@@ -11,17 +11,16 @@ from itertools import zip_longest
 
 from rollcall.history.words import count, duration, some
 from rollcall.inputs.printed.absence import could_stand
-from rollcall.inputs.printed.client_rules import Rule
 from rollcall.inputs.printed.error_names import NOT_COORDINATOR, error_name, error_said
 from rollcall.inputs.printed.findings.connect_findings import CONNECT_RULES
 from rollcall.inputs.printed.findings.membership_findings import MEMBERSHIP_RULES
 from rollcall.inputs.printed.findings.session_findings import SAYS_NOT_WHY, SESSION_RULES
-from rollcall.inputs.printed.findings.topic_findings import TOPIC_RULES
+from rollcall.inputs.printed.findings.topic_findings import topics_changed
 from rollcall.inputs.printed.groups.own_generations import GIVEN_ID, learnt_of_others
 from rollcall.inputs.printed.groups.own_part import LONGEST_MS
 from rollcall.inputs.printed.logged_facts import FATAL, INCREMENTAL, LEAVE_REFUSED, FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_partitions import names_no_partition, partitions_in
-from rollcall.inputs.printed.logged_rebalances import Finding, client_id_of, shortest_name, suggested, trouble
+from rollcall.inputs.printed.logged_rebalances import Finding, Rule, client_id_of, shortest_name, suggested, trouble
 from rollcall.inputs.printed.templates import counted
 from rollcall.inputs.printed.wording import how_often_within, lasting
 
@@ -345,5 +344,5 @@ RULES: Sequence[Rule] = (
     _crashed,
     *MEMBERSHIP_RULES,
     *SESSION_RULES,
-    *TOPIC_RULES,
+    topics_changed,
 )

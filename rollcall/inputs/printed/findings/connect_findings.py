@@ -9,10 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from rollcall.history.words import duration
-from rollcall.inputs.printed.client_rules import Rule, one_finding
 from rollcall.inputs.printed.groups.own_generations import learnt_of_others
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
-from rollcall.inputs.printed.logged_rebalances import Finding, suggested, trouble
+from rollcall.inputs.printed.logged_rebalances import Finding, Rule, one_finding, suggested, trouble
 from rollcall.inputs.printed.wording import how_often_within
 from rollcall.inputs.tolerances import DELAY_OVER_WITHIN_MS
 

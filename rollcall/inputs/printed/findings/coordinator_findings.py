@@ -1,4 +1,5 @@
-"""What a coordinator's lines show of itself: groups that it loads, hands over, removes, or cannot keep as they are.
+"""What a coordinator's lines show of itself: groups that it loads, hands over, removes, or cannot keep as they are,
+and what members of a consumer or share group own, by topic id.
 
 Each rule looks at one group. Knows one group's facts. Must not know how lines are worded.
 """
@@ -8,17 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from rollcall.history.words import count, duration
+from rollcall.history.words import count, duration, partitions, some_that_fit
 from rollcall.inputs.printed.error_names import error_said
 from rollcall.inputs.printed.groups.holders import is_a_timeout
+from rollcall.inputs.printed.groups.logged_members import members_in
 from rollcall.inputs.printed.groups.reasons import capacity_in
-from rollcall.inputs.printed.logged_facts import BROKER, FactKind, LoggedFact, between_ms
+from rollcall.inputs.printed.logged_facts import BROKER, REMOVED_EPOCH, FactKind, LoggedFact, between_ms
+from rollcall.inputs.printed.logged_partitions import partitions_in, says_owner
 from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, suggested
 from rollcall.inputs.printed.wording import lasting
 
 Rule = Callable[[LoggedGroup], Iterator[Finding]]
 _HANDS_OVER = (FactKind.GROUP_UNLOADED, FactKind.GROUPS_DELETED)
 """Lines that a broker prints which is the coordinator no more."""
+_ENDS = REMOVED_EPOCH | {FactKind.MEMBER_EXPIRED}
+_FORGETS = (FactKind.GROUP_CONVERTED, FactKind.GROUP_DIED, FactKind.GROUPS_DELETED)
+_GIVES_UP = ("UNREVOKED_PARTITIONS", "revoking")
+"""The state of a member that has more than what it is to keep."""
 
 
 _OF_ONE_LINE = {
@@ -104,6 +111,54 @@ def _over_capacity(group: LoggedGroup) -> Iterator[Finding]:
                 (*loaded.values(), fact),
             )
         loaded = {}
+
+
+def owners(group: LoggedGroup) -> Iterator[Finding]:
+    """Find what each member owns at the end of the lines."""
+    latest: dict[str, LoggedFact] = {}
+    owners_of: dict[tuple[str, int], str] = {}
+    for fact in group.facts if group.facts_of(FactKind.MEMBER_PROGRESSED) else ():
+        if fact.dialect != BROKER:
+            continue
+        if says_owner(fact):
+            latest[fact.member_id], own = fact, partitions_in(fact)
+            others = {owners_of.get(one, fact.member_id) for one in own} if fact.group_type != "share" else set()
+            for other in others - {fact.member_id}:
+                if other in latest and own & partitions_in(latest[other]):
+                    del latest[other]  # What else it has now, its next line says.
+            owners_of.update(dict.fromkeys(own, fact.member_id))
+        elif fact.kind in _ENDS:
+            latest.pop(fact.member_id, None)
+        elif fact.kind is FactKind.MEMBER_JOINED_EPOCH:
+            latest.pop(fact.other_member_id, None)
+        elif fact.kind is FactKind.TARGET_COMPUTED and (members := members_in(fact)):
+            latest = {member_id: own for member_id, own in latest.items() if member_id in members}
+        elif fact.kind in _FORGETS:
+            latest.clear()
+    if latest:
+        of_members = []
+        for member_id, fact in latest.items():
+            least = "at least " if fact.state in _GIVES_UP else ""
+            of_members.append(f"{member_id}: {least}{partitions(partitions_in(fact)) or 'none'}")
+        named = some_that_fit(of_members)
+        yield Finding("owners", f"Partitions at the end of these lines, by topic id: {named}.", tuple(latest.values()))
+
+
+def never_given_up(group: LoggedGroup) -> Iterator[Finding]:
+    """Find members that are assigned again what they were to give up, by the lines of Kafka 3.7, which have both."""
+    for fact in group.facts_of(FactKind.MEMBER_PROGRESSED):
+        if not says_owner(fact):
+            continue
+        kept = partitions_in(fact) & partitions_in(fact._replace(partitions=fact.operation))
+        if kept:
+            yield suggested(
+                "revocation_never_confirmed",
+                f"{fact.member_id} was to give {count(len(kept), 'partition')} up, and is assigned them again in epoch "
+                f"{fact.generation_id}: no line shows that it gave them up.",
+                (fact,),
+                "its target assignment changed back before it gave them up",
+                "another member was given them meanwhile (KAFKA-16147)",
+            )
 
 
 COORDINATOR_RULES: Sequence[Rule] = (_one_line_each, _silent_since_loaded, _over_capacity, _elsewhere)

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, takewhile
 
 from rollcall.history.words import count, duration, some
-from rollcall.inputs.printed.findings.coordinator_findings import COORDINATOR_RULES, Rule
+from rollcall.inputs.printed.findings.coordinator_findings import COORDINATOR_RULES, Rule, never_given_up, owners
 from rollcall.inputs.printed.findings.static_members import kept_out, takeovers
-from rollcall.inputs.printed.groups.broker_owners import never_given_up, owners
 from rollcall.inputs.printed.groups.holders import INITIAL_DELAY_MS, is_a_timeout, may_have_been_empty, was_empty
 from rollcall.inputs.printed.logged_facts import GOES, NEW_IDS, NEWER, FactKind, LoggedFact, between_ms, gap_ms
 from rollcall.inputs.printed.logged_rebalances import (

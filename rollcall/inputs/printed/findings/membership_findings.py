@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from rollcall.history.words import count, duration, some
-from rollcall.inputs.printed.client_rules import Rule, one_finding, one_trouble
 from rollcall.inputs.printed.error_names import NOT_COORDINATOR, OF_COORDINATORS, OF_NO_MEMBER, error_name
 from rollcall.inputs.printed.groups.leaders import listed
 from rollcall.inputs.printed.groups.own_part import JOINS
@@ -23,7 +22,7 @@ from rollcall.inputs.printed.logged_facts import (
     between_ms,
     is_unknown_member,
 )
-from rollcall.inputs.printed.logged_rebalances import Finding, suggested, trouble
+from rollcall.inputs.printed.logged_rebalances import Finding, Rule, one_finding, one_trouble, suggested, trouble
 from rollcall.inputs.printed.wording import errors_in, how_often, how_often_within
 from rollcall.inputs.tolerances import AT_ONCE_MS, SHORT_GENERATION_MS
 

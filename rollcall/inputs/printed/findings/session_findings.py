@@ -10,10 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from rollcall.history.words import count, duration
-from rollcall.inputs.printed.client_rules import Rule, one_trouble
 from rollcall.inputs.printed.error_names import NOT_COORDINATOR, error_name, error_said
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms, in_a_rebalance
-from rollcall.inputs.printed.logged_rebalances import Finding, suggested, trouble
+from rollcall.inputs.printed.logged_rebalances import Finding, Rule, one_trouble, suggested, trouble
 from rollcall.inputs.tolerances import ALIVE_WITHIN_MS, AT_ONCE_MS
 
 _ANSWERS = {

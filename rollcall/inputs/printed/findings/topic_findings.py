@@ -10,7 +10,6 @@ from bisect import bisect
 from collections.abc import Iterator, Sequence
 
 from rollcall.history.words import count, some
-from rollcall.inputs.printed.client_rules import Rule
 from rollcall.inputs.printed.groups.reasons import cause_in_words
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact, between_ms
 from rollcall.inputs.printed.logged_rebalances import Finding, suggested
@@ -27,7 +26,7 @@ _WITHOUT_BROKERS = (
 )
 
 
-def _topics_changed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
+def topics_changed(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
     """Yield what had changed in the metadata just before a client joined again for its topics' sake."""
     latest: dict[str, int] = {}
     changes: dict[str, tuple[int | None, LoggedFact]] = {}
@@ -93,6 +92,3 @@ def _what_changed(topic: str, before: int | None, changed: LoggedFact, back: Log
     if back is None:
         return f"its metadata lacked the topic {topic}{error}, and no later line has that topic again"
     return f"its metadata lacked the topic {topic}{error}{lasting(' for {}', changed, back)}"
-
-
-TOPIC_RULES: Sequence[Rule] = (_topics_changed,)
