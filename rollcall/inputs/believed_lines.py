@@ -16,7 +16,7 @@ from rollcall.history.words import count
 from rollcall.inputs.merged_facts import GroupRecorded
 from rollcall.inputs.offsets_topic.generations import Seen, Span, is_contradicted, is_in, joined, seen_in
 from rollcall.inputs.printed.groups.forgeable import without_forged
-from rollcall.inputs.printed.groups.group_effects import shown_effects_of
+from rollcall.inputs.printed.groups.logged_effects import shown_effects_of
 from rollcall.inputs.printed.logged_facts import is_dated
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance, evidence_of
 from rollcall.schemas.effects import Effect, GroupRemoved, RebalanceEnded

@@ -93,15 +93,11 @@ def log_lines(tally: Tally, seconds: float) -> Iterator[str]:
     if tally.used and not tally.of_lag:
         yield "  no FETCH or LIST_OFFSETS line: where logs end is unknown, and so is the lag of groups"
     for what, reasons in (("skipped", skipped), ("quarantined", tally.quarantined), ("inferred", tally.inferred)):
-        yield from _reasons(what, reasons, tally.examples)
+        for reason, count in sorted(reasons.items(), key=lambda item: -item[1]):
+            yield f"  {what} {count}: {reason}"
+            if reason in tally.examples:
+                yield f"    the first: {tally.examples[reason]}"
     yield from given_up(tally)
-
-
-def _reasons(what: str, reasons: Mapping[str, int], examples: Mapping[str, str]) -> Iterator[str]:
-    for reason, count in sorted(reasons.items(), key=lambda item: -item[1]):
-        yield f"  {what} {count}: {reason}"
-        if reason in examples:
-            yield f"    the first: {examples[reason]}"
 
 
 def _say_parity(console: Console, parity: Parity) -> None:

@@ -35,7 +35,12 @@ def show_texts(
     console: Console, names: Sequence[str], are_numbers: Sequence[bool], rows: Sequence[Sequence[str | None]]
 ) -> None:
     """A table, or one block a row where the terminal is too narrow for it; the first ROWS_SHOWN rows."""
-    show_table(console, _table(names, are_numbers, rows[:ROWS_SHOWN]))
+    table = Table()
+    for name, is_number in zip(names, are_numbers, strict=True):
+        table.add_column(text_of(name), justify="right" if is_number else "left", no_wrap=True)
+    for row in rows[:ROWS_SHOWN]:
+        table.add_row(*map(_cell, row))
+    show_table(console, table)
     console.print(_caption(len(rows)))
 
 
@@ -50,15 +55,6 @@ def show_table(console: Console, table: Table) -> None:
     names = [str(column.header).replace("-\n", "").replace("\n", " ") for column in table.columns]
     for number, row in enumerate(zip(*(column.cells for column in table.columns), strict=True), 1):
         console.print(_record(f"row {number}", names, row))
-
-
-def _table(names: Sequence[str], are_numbers: Sequence[bool], rows: Sequence[Sequence[str | None]]) -> Table:
-    table = Table()
-    for name, is_number in zip(names, are_numbers, strict=True):
-        table.add_column(text_of(name), justify="right" if is_number else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*map(_cell, row))
-    return table
 
 
 def _record(title: str, names: Sequence[str], row: Iterable[RenderableType]) -> Table:

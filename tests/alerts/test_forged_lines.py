@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rollcall.answers.views.members_removed import MEMBERS_REMOVED
-from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.groups.logged_effects import effects_of
 from rollcall.schemas.effect_rows import row_of
 from tests.alerts.watched import alarms_in
 from tests.printed.forged import AFTER, BEFORE, FAKE, VICTIM, groups_of, left_with_reason, perfect, story

@@ -17,8 +17,8 @@ import msgspec
 
 from rollcall.cli.explain import Asked, _answer_lines
 from rollcall.inputs.explained_files import Answer
-from rollcall.inputs.printed.groups.group_effects import effects_of
 from rollcall.inputs.printed.groups.live_groups import Given, LiveGroups
+from rollcall.inputs.printed.groups.logged_effects import effects_of
 from rollcall.inputs.printed.growing_log import GrowingLog
 from rollcall.inputs.printed.logged_facts import LoggedFact
 from rollcall.inputs.printed.reading import UNREAD, align, in_zone, merged, read_lines

@@ -14,7 +14,7 @@ from rollcall.inputs.believed_lines import beyond, fact_of, without_contradicted
 from rollcall.inputs.merged_facts import GroupRecorded
 from rollcall.inputs.offsets_topic.beside_growing_lines import MergingLines
 from rollcall.inputs.printed.groups.forgeable import without_forged
-from rollcall.inputs.printed.groups.group_effects import shown_effects_of
+from rollcall.inputs.printed.groups.logged_effects import shown_effects_of
 from rollcall.inputs.printed.lines.entries import Clock
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance

@@ -10,7 +10,7 @@ import pytest
 
 from rollcall.inputs.explained_files import Answer
 from rollcall.inputs.printed import story
-from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.groups.logged_effects import effects_of
 from rollcall.inputs.printed.groups.logged_members import Members
 from rollcall.inputs.printed.growing_log import CUT, GrowingLog
 from rollcall.inputs.printed.lines import wrappings

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rollcall.cli.explain import Asked, explain
-from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.groups.logged_effects import effects_of
 from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup
 from rollcall.inputs.printed.reading import merged, read_lines
 from rollcall.inputs.printed.story import groups_in

@@ -43,7 +43,7 @@ def test_a_line_that_is_cut_within_its_logger_has_its_whole_message(length: int)
 
 def test_a_client_that_names_a_group_is_no_broker() -> None:
     text = "[Consumer clientId=a, groupId=orders] Member x in group orders has failed, removing it from the group"
-    assert BROKERS.fact(Entry("app.log", 1, text)) is None
+    assert BROKERS.read(Entry("app.log", 1, text))[1] is None
 
 
 @pytest.mark.parametrize(

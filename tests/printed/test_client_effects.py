@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.groups.logged_effects import effects_of
 from rollcall.inputs.printed.reading import read_lines
 from rollcall.inputs.printed.story import groups_in
 from rollcall.schemas.causes import EndCause

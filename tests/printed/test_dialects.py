@@ -7,7 +7,7 @@ import pytest
 from rollcall.inputs.printed import logged_facts
 from rollcall.inputs.printed.dialects.catalog import DIALECTS
 from rollcall.inputs.printed.dialects.dialect import Dialect
-from rollcall.inputs.printed.groups.standing import SILENT_BUMPS
+from rollcall.inputs.printed.groups.logged_effects import SILENT_BUMPS
 from rollcall.inputs.printed.reading import read_lines
 from tests.source_tree import ROOT
 

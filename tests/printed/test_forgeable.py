@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from rollcall.inputs.printed.groups.forgeable import MOST_FORGED, forgeable_places
-from rollcall.inputs.printed.groups.group_effects import effects_of
 from rollcall.inputs.printed.groups.live_groups import LiveGroups
+from rollcall.inputs.printed.groups.logged_effects import effects_of
 from rollcall.inputs.printed.growing_log import GrowingLog
 from rollcall.inputs.printed.wording import left_open
 from rollcall.inputs.request_log.lines.clock import zone_of

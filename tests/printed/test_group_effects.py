@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import pytest
 
-from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.groups.logged_effects import effects_of
 from rollcall.inputs.printed.reading import merged, read_lines
 from rollcall.inputs.printed.story import groups_in
 from rollcall.schemas.causes import CauseKind, EndCause

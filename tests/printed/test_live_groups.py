@@ -13,7 +13,6 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
-from rollcall.inputs.printed.groups.group_effects import effects_of
 from rollcall.inputs.printed.groups.live_groups import (
     AT_REST_MS,
     FACTS_KEPT,
@@ -23,6 +22,7 @@ from rollcall.inputs.printed.groups.live_groups import (
     LiveGroups,
     continued,
 )
+from rollcall.inputs.printed.groups.logged_effects import effects_of
 from rollcall.inputs.printed.growing_log import GrowingLog
 from rollcall.inputs.printed.lines.files import open_blocks
 from rollcall.inputs.printed.logged_facts import LoggedFact

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.groups.logged_effects import effects_of
 from rollcall.inputs.printed.lines.entries import Clock, Entry
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup, LoggedRebalance

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
-from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.groups.logged_effects import SILENT_BUMPS, effects_of
 from rollcall.inputs.printed.groups.own_part import LEFT
-from rollcall.inputs.printed.groups.standing import SILENT_BUMPS
 from rollcall.inputs.printed.lines.entries import DATED
 from rollcall.inputs.printed.logged_facts import BROKER, LoggedFact, is_dated
 from rollcall.inputs.printed.logged_rebalances import GROUP_NOT_NAMED, LoggedGroup

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from rollcall.history.holdings import holdings_of
-from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.groups.logged_effects import effects_of
 from rollcall.inputs.printed.logged_rebalances import UUID_LENGTH
 from rollcall.inputs.printed.reading import align, merged, read_files, read_lines
 from rollcall.inputs.printed.story import groups_in

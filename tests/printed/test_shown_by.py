@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rollcall.inputs.printed.groups.group_effects import shown_effects_of
-from rollcall.inputs.printed.groups.logged_effects import place_of
+from rollcall.inputs.printed.groups.logged_effects import place_of, shown_effects_of
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup
 from rollcall.inputs.printed.reading import merged, read_files
 from rollcall.inputs.printed.story import groups_in

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from rollcall.__main__ import main
 from rollcall.cli.check import broken_rules
-from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.groups.logged_effects import effects_of
 from rollcall.inputs.printed.reading import read_files
 from rollcall.inputs.printed.story import groups_in
 from rollcall.schemas.effect_rows import row_of

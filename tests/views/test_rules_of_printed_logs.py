@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rollcall.cli.check import broken_rules
-from rollcall.inputs.printed.groups.group_effects import effects_of
+from rollcall.inputs.printed.groups.logged_effects import effects_of
 from rollcall.inputs.printed.lines.files import open_blocks
 from rollcall.inputs.printed.reading import FileRead, align, merged, read_lines
 from rollcall.inputs.printed.story import groups_in

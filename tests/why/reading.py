@@ -13,7 +13,7 @@ from rollcall.answers.why.explanation import Explanation, explain
 from rollcall.answers.why.past import Read
 from rollcall.history.facts import Fact, facts_of
 from rollcall.history.rebalances import Span
-from rollcall.inputs.printed.groups.group_effects import shown_effects_of
+from rollcall.inputs.printed.groups.logged_effects import shown_effects_of
 from rollcall.schemas.effect_rows import EffectRow, row_of, rows_of
 from tests.offsets_topic.folded import capture as folded
 from tests.printed.recorded import groups_of

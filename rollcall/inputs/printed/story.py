@@ -23,9 +23,9 @@ from rollcall.inputs.printed.groups.combined import combined
 from rollcall.inputs.printed.groups.epochs import stored_lines, topics_changed_ms
 from rollcall.inputs.printed.groups.forgeable import doubt_forgeable, with_forgeable
 from rollcall.inputs.printed.groups.ledger import ClientLedger, Ledger
+from rollcall.inputs.printed.groups.logged_effects import SILENT_BUMPS
 from rollcall.inputs.printed.groups.logged_members import OF_TASKS
 from rollcall.inputs.printed.groups.own_epochs import own_history
-from rollcall.inputs.printed.groups.standing import SILENT_BUMPS
 from rollcall.inputs.printed.lines.entries import reason_of
 from rollcall.inputs.printed.logged_facts import BROKER, NEWER, FactKind, LoggedFact, is_dated, printer_of, program_of
 from rollcall.inputs.printed.logged_rebalances import (

@@ -109,7 +109,8 @@ def own_part(rebalance: LoggedRebalance) -> str:
     if any(fact.dialect == BROKER for fact in rebalance.facts[:1]) or len(set(map(printer_of, rebalance.facts))) != 1:
         return ""
     leader_id, is_own = leader_of(rebalance)
-    asked, joined, synced = (_first(rebalance, kind) for kind in (FactKind.JOIN_SENT, FactKind.JOINED, FactKind.SYNCED))
+    first = {fact.kind: fact for fact in reversed(rebalance.facts)}
+    asked, joined, synced = map(first.get, (FactKind.JOIN_SENT, FactKind.JOINED, FactKind.SYNCED))
     parts = ["was the leader"] if is_own else []
     for name, begin, end in (("JoinGroup", asked, joined), ("SyncGroup", joined, synced)):
         took_ms = None if begin is None or end is None else between_ms(begin, end)
@@ -120,10 +121,6 @@ def own_part(rebalance: LoggedRebalance) -> str:
     own = f"{who or 'The client of these lines'} {' and '.join(parts)}." if parts else ""
     leader = f"Its leader was {leader_id}." if leader_id and not is_own else ""
     return " ".join(filter(None, (leader, own)))
-
-
-def _first(rebalance: LoggedRebalance, kind: FactKind) -> LoggedFact | None:
-    return next((fact for fact in rebalance.facts if fact.kind is kind), None)
 
 
 def end_words(rebalance: LoggedRebalance) -> str:

@@ -17,7 +17,7 @@ from rollcall.history.words import count, some
 from rollcall.inputs.believed_lines import beside
 from rollcall.inputs.merged_facts import MAY_CHANGE, GroupRecorded
 from rollcall.inputs.not_understood import is_understood
-from rollcall.inputs.printed.groups.group_effects import shown_effects_of
+from rollcall.inputs.printed.groups.logged_effects import shown_effects_of
 from rollcall.inputs.printed.lines.files import path_of
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup
 from rollcall.inputs.printed.reading import FileRead, align, merged, read_files

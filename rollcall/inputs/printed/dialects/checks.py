@@ -93,7 +93,7 @@ def _of_a_sample(dialect: Dialect, wordings: list[Wording], place: int, sample: 
         return "has a sample that can be read in two ways"
     for other in others:
         is_opened = bool(other.opening) and entry.text.startswith(other.opening)
-        if is_opened or (other.has_mark(entry) and other.fact(entry) is not None):
+        if is_opened or (other.has_mark(entry) and other.read(entry)[1] is not None):
             return f"has a sample that {other.name} reads"
     said, expected = _said(fact), {**wordings[place].sets, **sample.says}
     differ = sorted(name for name in {*said, *expected} if said.get(name) != expected.get(name))

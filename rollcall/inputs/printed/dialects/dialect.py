@@ -79,12 +79,8 @@ class Dialect(NamedTuple):
         """Whether a line may be one of this dialect's."""
         return any(mark in f"{entry.text} {entry.logger}" for mark in self.marks)
 
-    def fact(self, entry: Entry) -> LoggedFact | None:
-        """What the line says; None if it is not of this dialect, or matches no template."""
-        return self.read(entry)[1]
-
     def read(self, entry: Entry) -> tuple[Heading | None, LoggedFact | None]:
-        """What stands before its message, None if the line is not one of this dialect's; and what it says."""
+        """Return its heading, None if the line is not of this dialect, and what it says, None if no template fits."""
         return self._read(entry, self.heading)
 
     def fact_among_its_own(self, entry: Entry) -> LoggedFact | None:

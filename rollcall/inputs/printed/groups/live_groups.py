@@ -18,7 +18,7 @@ import msgspec
 
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.inputs.printed.groups.forgeable import forgeable_places, without_forged
-from rollcall.inputs.printed.groups.group_effects import effects_of, shown_effects_of
+from rollcall.inputs.printed.groups.logged_effects import effects_of, shown_effects_of
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup
 from rollcall.inputs.printed.story import groups_in

@@ -1,24 +1,30 @@
 """A group's effects as lines show them, in the order of their moments, each with what it rests on.
 
-Knows effects and lines. Must not know what follows from a line.
+Knows effects, lines and a group's ledger. Must not know what follows from a line, nor a table.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import NamedTuple
 
-from rollcall.inputs.printed.logged_facts import LoggedFact
-from rollcall.inputs.printed.logged_rebalances import LoggedRebalance
-from rollcall.schemas.effects import Effect
+from rollcall.inputs.printed.lines.entries import reason_of
+from rollcall.inputs.printed.logged_facts import BROKER, LoggedFact, is_dated
+from rollcall.inputs.printed.logged_rebalances import GROUP_NOT_NAMED, LoggedGroup, LoggedRebalance
+from rollcall.schemas.effects import Effect, GroupNotCovered
 from rollcall.schemas.shown_effects import ShownEffect
 
 Later = Callable[[], Effect | None]
 """Makes an effect that later lines may complete, once all are read. None: it is not a fact."""
 Place = tuple[int, float]
 """A moment, ms since the epoch, and an order among the effects of one group."""
+
+SILENT_BUMPS = ("share", "streams")
+"""Types of groups in which a member that goes has no line, so that lines do not count the members."""
+log = logging.getLogger("rollcall.lines")
 
 
 class LoggedEffect(NamedTuple):
@@ -82,3 +88,34 @@ class Written:
     def insert(self, place: Place, effect: Effect) -> None:
         """Add an effect before the one that came at a place."""
         self._ordered.append(LoggedEffect((place[0], place[1] - 0.5), effect, self.line))
+
+
+def effects_of(group: LoggedGroup, *, goes_on: bool = False) -> list[Effect]:
+    """Return only the effects of `shown_effects_of`."""
+    return [one.effect for one in shown_effects_of(group, goes_on=goes_on)]
+
+
+def shown_effects_of(group: LoggedGroup, *, goes_on: bool = False) -> list[ShownEffect]:
+    """Return the group's effects, in order of time; none if its lines have no dates, or do not name it.
+
+    They rest on the lines and the rebalances that the group has. goes_on: of a broker's log that grows, whose next line
+    may be about what runs after the last one.
+    """
+    dated = sorted(filter(is_dated, group.facts), key=lambda fact: fact.dialect != BROKER)
+    if not dated or group.group_id.startswith(GROUP_NOT_NAMED[:-1]):
+        return []
+    first = dated[0]
+    if goes_on and first.dialect != BROKER:
+        return []
+    try:
+        if group.ledger is None:
+            log.error("group %a: its lines could not be followed", group.group_id)
+            return []
+        if group.group_type in SILENT_BUMPS:
+            return [ShownEffect(GroupNotCovered(at_ms=first.at_ms or 0, why=group.group_type), place_of(first))]
+        rests_on = {*map(id, group.facts), *map(id, group.rebalances)}
+        return group.ledger.effects(rests_on, goes_on=goes_on)
+    except Exception as error:
+        # Lines are input: whatever one group's make a rule raise, the others have their effects.
+        log.error("group %a: its lines could not be followed: %s", group.group_id, reason_of(error))
+        return []

@@ -38,13 +38,6 @@ def learnt_of_others(fact: LoggedFact) -> bool:
     )
 
 
-def _shows_that_it_lives(fact: LoggedFact) -> bool:
-    """Whether a consumer that has left still held partitions: one that is closed or unsubscribed holds none."""
-    if fact.kind is FactKind.COMMIT_REFUSED:
-        return True
-    return fact.kind in (FactKind.PARTITIONS_REVOKED, FactKind.PARTITIONS_LOST) and not names_no_partition(fact)
-
-
 class OwnGenerations:
     """One client, whose lines are taken in order. own: its membership, which has each line already."""
 
@@ -285,7 +278,10 @@ class OwnGenerations:
             return
         facts = self._part.one.facts
         others = any(fact.kind in (FactKind.COORDINATOR_FOUND, *_LEARNT) for fact in facts)
-        if not others and any(map(_shows_that_it_lives, facts)):
+        # One that is closed or unsubscribed holds none.
+        gives_up = (one for one in facts if one.kind in (FactKind.PARTITIONS_REVOKED, FactKind.PARTITIONS_LOST))
+        held = any(one.kind is FactKind.COMMIT_REFUSED for one in facts) or not all(map(names_no_partition, gives_up))
+        if not others and held:
             late = Reason(left_without_a_word(is_back=True), candidates=LEFT_WITHOUT_A_WORD)
             self._part.one.cause = self._own.cause(late)
             self._own.say_more(late)

@@ -20,8 +20,6 @@ UNKNOWN_STATE = "Unknown"
 """Kafka's name (GroupState.UNKNOWN) for a state that is not known."""
 FIRST_EPOCH = 2
 """Of a new consumer group; brokers before 4.3 begin with 1."""
-SILENT_BUMPS = ("share", "streams")
-"""Types of groups in which a member that goes has no line, so that lines do not count the members."""
 _TYPES = {
     FactKind.REBALANCE_BEGAN: GroupType.CLASSIC,
     FactKind.JOIN_PHASE_ENDED: GroupType.CLASSIC,
