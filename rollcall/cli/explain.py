@@ -29,7 +29,6 @@ from rollcall.inputs.not_understood import (
     nothing_understood,
     tell_ignored,
 )
-from rollcall.inputs.printed.course import course
 from rollcall.inputs.printed.findings.common_causes import alike_at_once
 from rollcall.inputs.printed.growing_log import CUT as NOT_WHOLE
 from rollcall.inputs.printed.growing_log import GrowingLog
@@ -38,7 +37,7 @@ from rollcall.inputs.printed.lines.files import STANDARD_INPUT, comes_once, copi
 from rollcall.inputs.printed.logged_facts import LoggedFact
 from rollcall.inputs.printed.logged_rebalances import Finding, LoggedGroup, LoggedRebalance, Source, evidence_of
 from rollcall.inputs.printed.reading import CUT, REQUEST, FileRead, may_matter, of_lines
-from rollcall.inputs.printed.story import groups_in
+from rollcall.inputs.printed.story import course, groups_in
 from rollcall.inputs.printed.unread import Unread, UnreadLines, unread_as_toml, unread_sentences
 from rollcall.inputs.printed.wording import (
     cause_sentence,

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pytest
 
 from rollcall.history.words import LONGEST_SENTENCE, short, some_that_fit
-from rollcall.inputs.printed.course import course
 from rollcall.inputs.printed.lines.entries import DATED
 from rollcall.inputs.printed.logged_rebalances import Finding
 from rollcall.inputs.printed.reading import read_lines
+from rollcall.inputs.printed.story import course
 from tests.printed.printed import group_of
 from tests.printed.recorded import CASES, groups_of_case
 
