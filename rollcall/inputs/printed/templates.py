@@ -228,7 +228,7 @@ class Templates:
         self._by_word: dict[str, list[tuple[str, Template]]] = {}
         for template in self.all:
             head, blank, _ = template.literals[0].partition(" ")
-            is_word = blank or len(template.literals) == 1  # Else a field or a part of a word stands first.
+            is_word = blank or len(template.literals) == 1  # Otherwise a field or a part of a word stands first.
             self._by_word.setdefault(head if is_word else "", []).append((template.sign, template))
         self._any = self._by_word.pop("", [])
         for begins in self._by_word.values():

@@ -3,7 +3,7 @@
     title = "acme's log"                      # who prints it, for people
     example = "INFO acme: {}"                 # a line as it stands in a file, with {} for the message
     marks = ["acme: "]                        # a line without any of these texts is not one of it
-    warns_of = ["membership_lost"]            # facts of which it warns, beside those of which all do
+    warns_of = ["membership_lost"]            # facts that it warns of, beside those that all warn of
     [heading]
     behind = 'acme(?:\\[(?P<client_id>\\w+)\\])?: '
 

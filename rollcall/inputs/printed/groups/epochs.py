@@ -248,7 +248,7 @@ def _bumped(line: LoggedFact, epoch: int | None, cause: Cause, lines: list[Logge
 def _may_bring(line: LoggedFact, bump: LoggedFact, *, follows: bool) -> bool:
     """Whether a line may say why an epoch was bumped. What a member did long before does not: that had its own bump.
 
-    follows: no epoch lies between the bump and the one before. Else a scan long before may have brought that one.
+    follows: no epoch lies between the bump and the one before. Otherwise a scan long before may have brought that one.
     """
     gap_ms = between_ms(line, bump)
     if gap_ms is None or (follows and line.kind is FactKind.PATTERNS_SCANNED):

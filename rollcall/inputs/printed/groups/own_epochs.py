@@ -118,7 +118,7 @@ class _OwnEpochs:
                 return
             self.reason = self._own.reason
             self.leave = replace(rebalance_of(fact), from_generation_id=self.epoch, outcome=LEFT)
-            self.leave.began_at_ms = fact.at_ms if fact.length_ms is None else None  # Else it left before.
+            self.leave.began_at_ms = fact.at_ms if fact.length_ms is None else None  # Otherwise it left before.
             self._found.append(self.leave)
         self.leave.facts.append(fact)
         if self.reason.kind is CauseKind.UNKNOWN:

@@ -68,7 +68,7 @@ class OwnPart:
 
     @property
     def is_known(self) -> bool:
-        """Whether its group rebalanced. Else it asked to join, and no answer is here: an attempt."""
+        """Whether its group rebalanced. Otherwise it asked to join, and no answer is here: an attempt."""
         shown = self.is_joined or self.learnt is not None or self.given_up is not None
         return shown or self.one.cause.kind is not CauseKind.UNKNOWN or bool(self.one.outcome)
 
