@@ -19,8 +19,7 @@ from rich.console import Console
 
 from rollcall.answers.no_such_group import no_such_group
 from rollcall.history.words import count, some
-from rollcall.inputs.evidence_lines import Texts, texts_of
-from rollcall.inputs.explained_files import REQUEST_LOG, Answer, answer_of
+from rollcall.inputs.explained_files import REQUEST_LOG, Answer, Texts, answer_of, texts_of
 from rollcall.inputs.not_understood import (
     LONGEST_SHOWN,
     WHAT_WAS_LOOKED_FOR,

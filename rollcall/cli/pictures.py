@@ -18,12 +18,11 @@ from rollcall.answers.moments import moment_of
 from rollcall.answers.pictures.lag import lag_around, with_lag
 from rollcall.answers.pictures.ownership import ownership
 from rollcall.answers.pictures.period import NothingToShow, latest_period
-from rollcall.answers.pictures.rebalance import rebalance
 from rollcall.answers.pictures.scene import Curves, Lanes
 from rollcall.answers.pictures.slack import heartbeat_slack
 from rollcall.answers.pictures.svg import Svg, svg_of
 from rollcall.answers.pictures.sweep import sweep
-from rollcall.answers.pictures.timeline import timeline
+from rollcall.answers.pictures.timeline import rebalance, timeline
 from rollcall.cli.why import explanation_of
 from rollcall.jobs.group_facts import asked_of, last_fact_ms, read_from_disk
 from rollcall.programs.errors import UserError

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 COLUMNS = (
     "part STRING COMMENT 'what, who, timeline, member, held, moved, stopped, cost, slack or next', "
     "about STRING COMMENT 'what of it the line is about', "
-    "text STRING COMMENT 'the line in words', "
+    "text STRING COMMENT 'the line as it is shown', "
     "at TIMESTAMP COMMENT 'when, where it has a moment', "
     "client STRING COMMENT 'whom it is about', "
     "member_id STRING COMMENT 'the member id', "

@@ -161,7 +161,7 @@ class SimulatedConsumer:
             self._go_on()
 
     def _say_what_is_wanted(self) -> None:
-        """A client of the older protocol matches the topics that it sees by itself; one that sees none stays out."""
+        """Subscribe; a client of the older protocol matches topics itself, and does not join if it sees none."""
         wanted, now_ms = self._wanted, self._time.now_ms
         match self.member:
             case ConsumerGroupMember():

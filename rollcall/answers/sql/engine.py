@@ -390,5 +390,5 @@ def _check_column(error: Exception, query: str) -> None:
 
 def _reason(error: Exception) -> str:
     said = " ".join(str(error).split("\n\n")[0].split())[:200]
-    # So DuckDB begins what a macro refuses, which is a reason in words already.
+    # DuckDB puts this before the sentence with which a macro refuses a value.
     return said.removeprefix("Invalid Input Error: ")

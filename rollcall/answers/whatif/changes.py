@@ -24,7 +24,7 @@ from rollcall.answers.clients.config import ConsumerConfig
 from rollcall.answers.simulation.plan import GroupProtocol
 from rollcall.coordinator_udfs.protocol.config import ASSIGNORS as REMOTE_ASSIGNORS
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
-from rollcall.inputs.request_log.configs_given import PREFIX, GroupConfigs, split_given
+from rollcall.inputs.request_log.broker_settings import PREFIX, GroupConfigs, split_given
 from rollcall.programs.errors import ConfigError, UserError
 from rollcall.programs.settings import from_texts, split_pair
 

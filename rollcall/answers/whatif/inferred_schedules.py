@@ -20,8 +20,7 @@ from typing import assert_never
 from rollcall.answers.clients.config import ApiVersions, ConsumerConfig, ConsumerConfigError
 from rollcall.answers.simulation.plan import Span, Subscribed
 from rollcall.answers.whatif.observed_processes import FATAL, Act, GroupObserver, ObservedRequest, Process
-from rollcall.answers.whatif.schedules import GroupSchedules, ProcessSchedule
-from rollcall.answers.whatif.terms import Terms, classic_terms, newer_terms
+from rollcall.answers.whatif.schedules import GroupSchedules, ProcessSchedule, Terms, classic_terms, newer_terms
 from rollcall.coordinator_udfs.protocol.config import CONSUMER_KEYS, GroupConfig
 from rollcall.coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
 from rollcall.programs.settings import from_texts

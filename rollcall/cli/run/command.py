@@ -24,8 +24,7 @@ from rollcall.cli.run.children import Child, end_all
 from rollcall.cli.run.choices import Choices, RunOptions, choices, reachable
 from rollcall.cli.run.demo_logs import ends_sampler, growth_words
 from rollcall.cli.run.demo_plan import FLEET, KILL_AFTER_S, TOPICS
-from rollcall.cli.run.kept_page import KeptPage
-from rollcall.cli.run.servers import CoordinatorProcess, GatewayProcess, PageProcess
+from rollcall.cli.run.servers import CoordinatorProcess, GatewayProcess, KeptPage, PageProcess
 from rollcall.jobs.spark.archive import NICED
 from rollcall.programs.child_python import module_command, module_environment
 from rollcall.programs.errors import UserError

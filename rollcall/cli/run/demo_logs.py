@@ -25,7 +25,7 @@ _REACHED = """select topic, max(reached) from (
 
 
 def growth_words(home: Home) -> tuple[str, ...]:
-    """Return the gateway's words for logs that go on growing where those of the home's history ended."""
+    """Return the gateway's options for logs that continue where those of the home's history ended."""
     grown_ms = 0
     if is_table(home.effects):
         from rollcall.answers.sql.engine import ask  # Takes half a second.

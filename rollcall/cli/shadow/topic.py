@@ -11,8 +11,7 @@ from pathlib import Path
 
 from rollcall.answers.sql.named_partitions import named_partitions
 from rollcall.cli.shadow.cluster_url import SCHEME, servers_of
-from rollcall.inputs.following.followed_cluster import FollowedCluster
-from rollcall.inputs.following.group_sessions import ask_sessions
+from rollcall.inputs.following.followed_cluster import FollowedCluster, ask_sessions
 from rollcall.inputs.following.listed_offsets import ANSWER_WITHIN_S, quiet
 from rollcall.inputs.following.log_ends_sampler import LogEndsSampler
 from rollcall.inputs.following.topic_source import TopicKept, TopicSource

@@ -19,11 +19,10 @@ from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.step import expire_due
 from rollcall.inputs.request_log.following.follower import Follower
-from rollcall.inputs.request_log.following.group_model import GroupModel
+from rollcall.inputs.request_log.following.group_model import GroupModel, Listener, Numbered
 from rollcall.inputs.request_log.following.topic_names import TopicNames
 from rollcall.inputs.request_log.lines.in_order import InOrder
 from rollcall.inputs.request_log.lines.line import UNSEEN_PROTOCOL
-from rollcall.inputs.request_log.listener import Listener, Numbered
 from rollcall.inputs.request_log.recorded import LoggedRequest, Tally
 from rollcall.inputs.request_log.survey import Survey, WaitsToCome
 from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest

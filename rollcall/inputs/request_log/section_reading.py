@@ -13,10 +13,9 @@ from zoneinfo import ZoneInfo
 
 from rollcall.inputs.request_log.lines.in_order import in_time
 from rollcall.inputs.request_log.lines.line import LineReader
-from rollcall.inputs.request_log.lines.reading import Reading
+from rollcall.inputs.request_log.lines.reading import Reading, WorkTimes
 from rollcall.inputs.request_log.lines.sections import Section
 from rollcall.inputs.request_log.lines.silences import Silences
-from rollcall.inputs.request_log.lines.work_times import WorkTimes
 from rollcall.inputs.request_log.recorded import LoggedRequest, Quarantined, Tally
 
 REPEATED = "another file has the same line"

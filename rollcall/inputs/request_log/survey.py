@@ -21,8 +21,7 @@ from zoneinfo import ZoneInfo
 
 from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN, LEAVE
 from rollcall.coordinator_udfs.protocol.kafka_versions import version_reached
-from rollcall.inputs.request_log.broker_settings import SettingsSeen
-from rollcall.inputs.request_log.configs_given import GroupConfigs, split_given
+from rollcall.inputs.request_log.broker_settings import GroupConfigs, SettingsSeen, split_given
 from rollcall.inputs.request_log.following.topic_names import TopicNames
 from rollcall.inputs.request_log.lines.files import files_in_order
 from rollcall.inputs.request_log.lines.sections import sections_in

@@ -10,10 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from rollcall.answers.clients.assignors.common import MemberSubscription, RebalanceProtocol
-from rollcall.answers.clients.assignors.cooperative_sticky import assign_cooperative_sticky, generation_alone
 from rollcall.answers.clients.assignors.range import assign_range
 from rollcall.answers.clients.assignors.roundrobin import assign_roundrobin
-from rollcall.answers.clients.assignors.sticky import assign_sticky, last_assignment
+from rollcall.answers.clients.assignors.sticky import (
+    assign_cooperative_sticky,
+    assign_sticky,
+    generation_alone,
+    last_assignment,
+)
 from rollcall.schemas.consumer_protocol import TopicPartition
 
 __all__ = ["ASSIGNORS", "Assignor", "MemberSubscription", "RebalanceProtocol"]

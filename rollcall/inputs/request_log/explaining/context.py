@@ -191,7 +191,7 @@ class Context(NamedTuple):
 
 
 def gone_member(member_id: str, *, is_expiry: bool) -> GoneMember:
-    """A member of which no request says how it went: by the end of its session, or nothing is known."""
+    """A member that went without a request: its session expired, or the cause is unknown."""
     cause = EndCause.SESSION_EXPIRED if is_expiry else EndCause.UNKNOWN
     return GoneMember(member_id=member_id, end_cause=cause.value)
 
