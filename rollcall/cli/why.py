@@ -50,7 +50,7 @@ class WhyError(UserError):
 def explain_rebalance(
     spark: SparkSession, home: str | Path | Home, group_id: str, generation_id: int | None = None, at: str | None = None
 ) -> DataFrame:
-    """The explanation of the rebalance that led to a generation, or of the one at a moment, else of the latest one.
+    """The explanation of the rebalance that led to a generation, or of the one at a moment (default: the latest).
 
     One row is one line: see COLUMNS and `rollcall.answers.why.sections`. Raises, in this order: HomeError; NoSuchGroup;
     MomentError; WhyError, where the group had no such rebalance.

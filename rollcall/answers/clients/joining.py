@@ -51,7 +51,9 @@ from rollcall.schemas.messages import JoinGroupResponse, JoinGroupResponseMember
 
 def is_rejoin_needed(member: Membership) -> bool:
     """Whether the application has to go through a rebalance, or is in one."""
-    return member.rejoin.is_needed or member.rejoin.is_pending or _reason_to_rejoin(member) is not None
+    rejoin = member.rejoin
+    is_pending = rejoin.is_awaited or rejoin.assignment is not None
+    return rejoin.is_needed or is_pending or _reason_to_rejoin(member) is not None
 
 
 def _reason_to_rejoin(member: Membership) -> str | None:

@@ -224,7 +224,7 @@ def _status(console: Console, teller: Teller, text: str) -> Iterator[None]:
 
 
 class _screen:
-    """A live screen on a terminal, else plain lines. Each call shows the news since the last call."""
+    """A live screen on a terminal, otherwise plain lines. Each call shows the news since the last call."""
 
     def __init__(self, console: Console, watch: Watch, teller: Teller) -> None:
         self._watch = watch
@@ -252,7 +252,7 @@ class _screen:
 
 
 def run_everything(asked: RunOptions) -> int:
-    """Runs the programs until a signal. Returns the exit status of a program that has failed, else 0.
+    """Runs the programs until a signal. Returns the exit status of a program that has failed, otherwise 0.
 
     Raises UserError: a program could not start, or has ended.
     """

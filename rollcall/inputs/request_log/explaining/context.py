@@ -1,5 +1,5 @@
 """The evidence for an explanation: a followed group, a request's recorded answer, and its next requests. Finds what
-these show of a group: who is a member of which generation, who is yet to join, and members' fields. Knows the messages;
+these show of a group: the members of each generation, who is yet to join, and members' fields. Knows the messages;
 infers nothing from them.
 """
 
