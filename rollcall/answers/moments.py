@@ -44,8 +44,3 @@ class Moments:
             check_home(here)
             (found,) = ask(here.path, KNOWN_SPAN, is_duckdbs=True).rows
             return KnownSpan(*found)
-
-
-def moment_of(home: Home, text: str) -> Moment:
-    """As Moments.read."""
-    return Moments(home).read(text)

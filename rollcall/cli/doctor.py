@@ -78,7 +78,7 @@ def kafka_settings(cluster: str, conf: Path | None) -> dict[str, str]:
 
 
 def answer_doctor(home: Home, kafka: Mapping[str, str]) -> int:
-    """Prints a line for each check; returns 1 if one failed, else 0."""
+    """Prints a line for each check; returns 1 if one failed, otherwise 0."""
     found = []
     for finding in findings(home, kafka):
         print(f"{'ok  ' if finding.is_fine else 'FAIL'}  {finding.what}: {finding.sentence}", flush=True)

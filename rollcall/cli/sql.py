@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from rollcall.answers.moments import Moments, moment_of
+from rollcall.answers.moments import Moments
 from rollcall.answers.queries import ROWS_SHOWN, QueryError, check_home, check_query
 from rollcall.answers.sql.engine import NoSuchName, NotEqual, NotParsed, ask, ask_table
 from rollcall.shown.plain_answers import FORMATS, write_answer
@@ -79,7 +79,7 @@ def _by_duckdb(
     if engine:
         raise QueryError(f'engine="{engine}": is not "spark".')
     check_query(query)
-    moment = moment_of(home, at) if at else None
+    moment = Moments(home).read(at) if at else None
     check_home(home)
     with needing_spark('engine="spark"'), home.read_here() as here:
         return ask(here.path, query, None if moment is None else moment.from_ms)

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rollcall.answers.moments import moment_of
+from rollcall.answers.moments import Moments
 from rollcall.answers.why.explanation import Explanation, explain, with_cost
 from rollcall.answers.why.past import Read
 from rollcall.answers.why.sections import Line, lines_of
@@ -85,7 +85,7 @@ def _explained(group_id: str, read: Read, generation_id: int | None, span: Span 
 
 
 def _span(home: Home, at: str) -> Span:
-    return Span(*moment_of(home, at))
+    return Span(*Moments(home).read(at))
 
 
 def _row(line: Line) -> tuple[object, ...]:

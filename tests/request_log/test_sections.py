@@ -16,8 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rollcall.inputs.request_log.entries import decode, encode
-from rollcall.inputs.request_log.lines.files import LogLine, files_in_order, lines_in_order
-from rollcall.inputs.request_log.lines.in_order import in_time
+from rollcall.inputs.request_log.lines.files import LogLine, files_in_order, in_time, lines_in_order
 from rollcall.inputs.request_log.lines.reading import SectionReading
 from rollcall.inputs.request_log.lines.sections import sections_in
 from rollcall.inputs.request_log.lines.silences import Silences

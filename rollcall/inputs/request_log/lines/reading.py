@@ -14,8 +14,7 @@ from typing import NamedTuple
 from zlib import crc32
 from zoneinfo import ZoneInfo
 
-from rollcall.inputs.request_log.lines.files import LogLine
-from rollcall.inputs.request_log.lines.in_order import in_time
+from rollcall.inputs.request_log.lines.files import LogLine, in_time
 from rollcall.inputs.request_log.lines.line import LineReader, Unreadable
 from rollcall.inputs.request_log.lines.sections import Section
 from rollcall.inputs.request_log.lines.silences import Silences
