@@ -191,11 +191,7 @@ def _explained(
         kind=kind,
         protocol_type=protocol_type,
         held_back_ms=kind.held_back_ms(effects, rebalance.to_generation_id),
-        conversions=tuple(
-            one
-            for one in effects
-            if isinstance(one, GroupTypeChanged) and one.from_type and round_from_ms <= one.at_ms <= end_ms
-        ),
+        conversions=tuple(_conversions(effects, round_from_ms, end_ms)),
         evidence=[*evidence_of(fact for fact in facts if round_from_ms <= fact.at_ms <= end_ms)],
     )
 
@@ -210,6 +206,12 @@ def _protocol_type(effects: Iterable[Effect], until_ms: int) -> str | None:
     """What kind of members a classic group had at a moment."""
     moves = [one for one in effects if isinstance(one, StateChanged) and one.at_ms <= until_ms]
     return moves[-1].protocol_type if moves else None
+
+
+def _conversions(effects: Iterable[Effect], from_ms: int, until_ms: int) -> Iterable[GroupTypeChanged]:
+    for one in effects:
+        if isinstance(one, GroupTypeChanged) and one.from_type and from_ms <= one.at_ms <= until_ms:
+            yield one
 
 
 def _are_owners_known(effects: Sequence[Effect]) -> bool:
