@@ -11,7 +11,7 @@ from typing import Any
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.settings import Clock
-from rollcall.inputs.request_log.configs_given import split_given
+from rollcall.inputs.request_log.broker_settings import split_given
 from rollcall.jobs.config import JobConfig, Writer
 from rollcall.programs.settings import from_texts
 

@@ -30,12 +30,12 @@ from rollcall.inputs.request_log.entries import Entry, decode, encode
 from rollcall.inputs.request_log.group_following import follow
 from rollcall.inputs.request_log.group_rows import ComparedRows
 from rollcall.inputs.request_log.lines.files import LogFile
+from rollcall.inputs.request_log.lines.reading import Placed, SectionReading, each_once
 from rollcall.inputs.request_log.lines.sections import Section, sections_in
 from rollcall.inputs.request_log.lines.silences import Silences
 from rollcall.inputs.request_log.log_ends import lag_of
 from rollcall.inputs.request_log.parity import Parity
 from rollcall.inputs.request_log.recorded import Quarantined, Tally
-from rollcall.inputs.request_log.section_reading import Placed, SectionReading, each_once
 from rollcall.inputs.request_log.survey import Survey, Surveying, is_looked_at
 from rollcall.inputs.request_log.topic_metadata import TopicMetadata
 from rollcall.jobs.config import JobConfig

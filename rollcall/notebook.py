@@ -103,13 +103,13 @@ class OpenHome:
         since: leave out what ended before this moment; a rebalance whose end is not known counts by its beginning.
         Raises UserError.
         """
-        from rollcall.answers.moments import moment_of
+        from rollcall.answers.moments import Moments
 
         asked = ["true"]
         if group_id:
             asked.append(f"group_id = {_literal(group_id)}")
         if since:
-            shown = utc_text(moment_of(self._home, since).from_ms)
+            shown = utc_text(Moments(self._home).read(since).from_ms)
             asked.append(f"(outcome is null or coalesce(ended_at, known_from) >= {_literal(shown)})")
         query = (
             f"select * from rebalances where {' and '.join(asked)} order by known_from, group_id, from_generation_id"

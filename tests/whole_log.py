@@ -14,8 +14,8 @@ from zoneinfo import ZoneInfo
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.inputs.replay.spill import Work
 from rollcall.inputs.replay.spilled_log import LogBucket, SpilledLog, read_log
+from rollcall.inputs.request_log.following.group_model import Listener
 from rollcall.inputs.request_log.lines.files import files_in_order
-from rollcall.inputs.request_log.listener import Listener
 from rollcall.inputs.request_log.recorded import OrderedRequest, Quarantined, Tally
 from rollcall.inputs.request_log.survey import Survey
 from rollcall.programs.processes import Processes

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from rollcall.inputs.following.both import APP_ID, UNKNOWN, BothKept, Kind
 from rollcall.inputs.following.both import FOLDER as MERGED
+from rollcall.inputs.following.following import read_state, state_path
 from rollcall.inputs.following.merging_feed import Group, MergingState
-from rollcall.inputs.following.numbered_state import read_state, state_path
 from rollcall.inputs.following.printed_source import PrintedKept, find_printed
 from rollcall.inputs.following.request_source import find_kept
 from rollcall.inputs.following.topic_source import FOLDER as TOPIC_FOLDER

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rollcall.inputs.following.following import NumberedState
 from rollcall.inputs.following.group_documents import GroupDocuments
-from rollcall.inputs.following.numbered_state import NumberedState
 from rollcall.inputs.following.topic_source import APP_ID, FOLDER, TopicKept, find_topic
 from rollcall.inputs.offsets_topic import TOPIC
 from rollcall.inputs.offsets_topic.history.state import DocumentError, read_document

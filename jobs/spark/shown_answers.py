@@ -13,9 +13,10 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from rich.console import Console
 
+from rollcall.answers.queries import ROWS_SHOWN
 from rollcall.programs.visible import visible_json
 from rollcall.shown.plain_answers import write_csv
-from rollcall.shown.tables import ROWS_SHOWN, console_of, show_texts
+from rollcall.shown.tables import console_of, show_texts
 
 _MACHINE_TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSXXX"
 _HUMAN_TIME = "yyyy-MM-dd HH:mm:ss.SSS"

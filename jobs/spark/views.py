@@ -17,7 +17,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rollcall.answers.moments import moment_of
+from rollcall.answers.moments import Moments
 from rollcall.answers.queries import QueryError, check_home, check_query, is_there
 from rollcall.answers.views.catalog import NAMES, views_of, with_foundations
 from rollcall.answers.views.tables import TABLE_VIEWS, TableView
@@ -40,7 +40,7 @@ def register_views(
     before the first batch, is empty until views are registered again.
     """
     place = home if isinstance(home, Home) else Home(home)
-    until_ms = None if at is None else moment_of(place, at).from_ms
+    until_ms = None if at is None else Moments(place).read(at).from_ms
     check_home(place)
     wanted = with_foundations(names or NAMES)
     for table in TABLE_VIEWS:

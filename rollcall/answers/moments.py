@@ -34,7 +34,7 @@ class Moments:
         fact_ms = None if self._is_written else self._span.fact_ms
         return int(time.time() * 1000) if fact_ms is None else fact_ms
 
-    @property
+    @cached_property
     def _is_written(self) -> bool:
         return self._home.is_local and bool(self._home.worker())
 
@@ -42,15 +42,5 @@ class Moments:
     def _span(self) -> KnownSpan:
         with self._home.read_here() as here:
             check_home(here)
-            return known_span(here)
-
-
-def moment_of(home: Home, text: str) -> Moment:
-    """As Moments.read."""
-    return Moments(home).read(text)
-
-
-def known_span(here: Home) -> KnownSpan:
-    """Return when the history of a home on this machine begins and ends."""
-    (found,) = ask(here.path, KNOWN_SPAN, is_duckdbs=True).rows
-    return KnownSpan(*found)
+            (found,) = ask(here.path, KNOWN_SPAN, is_duckdbs=True).rows
+            return KnownSpan(*found)

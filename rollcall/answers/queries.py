@@ -14,6 +14,8 @@ from rollcall.programs.typed import as_typed
 from rollcall.tables.home import Home, HomeError
 from rollcall.tables.versions import is_table
 
+ROWS_SHOWN = 1000
+"""Maximum number of rows in a table for people."""
 _INSERTS = re.compile(r"\binsert\s+(into|overwrite)\b", re.IGNORECASE)
 
 

@@ -25,7 +25,7 @@ Broken = tuple[RowRule, list[dict[str, Any]]]
 
 
 def broken_rules(home: Home, engine: str = "", rules: Sequence[RowRule] = ROW_RULES) -> Iterator[Broken]:
-    """The rules that a home breaks, each with its rows, of which no more than COUNTED are counted.
+    """Yield each rule that a home breaks, with its rows: at most COUNTED.
 
     engine: `spark` to ask Spark, otherwise DuckDB. Raises HomeError; QueryError: DuckDB cannot answer.
     """

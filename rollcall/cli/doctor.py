@@ -16,7 +16,7 @@ from typing import NamedTuple
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient  # type: ignore[attr-defined]
 
-from rollcall.answers.moments import known_span
+from rollcall.answers.sql.engine import ask
 from rollcall.history.words import count
 from rollcall.inputs.offsets_topic import TOPIC
 from rollcall.jobs.spark.jars import IS_CHECKOUT, JARS_FOLDER, missing_jars
@@ -78,7 +78,7 @@ def kafka_settings(cluster: str, conf: Path | None) -> dict[str, str]:
 
 
 def answer_doctor(home: Home, kafka: Mapping[str, str]) -> int:
-    """Prints a line for each check; returns 1 if one failed, else 0."""
+    """Prints a line for each check; returns 1 if one failed, otherwise 0."""
     found = []
     for finding in findings(home, kafka):
         print(f"{'ok  ' if finding.is_fine else 'FAIL'}  {finding.what}: {finding.sentence}", flush=True)
@@ -137,7 +137,7 @@ def _disk(home: Home) -> str:
 def _clock(home: Home) -> str:
     if not home.is_local or not is_table(home.path / EFFECTS_FOLDER):
         return f"not checked, since {home.shown} has no history on this disk."
-    fact_at_ms = known_span(home).fact_ms
+    ((fact_at_ms,),) = ask(home.path, "SELECT max(at_ms) FROM effects", is_duckdbs=True).rows
     if fact_at_ms is not None and fact_at_ms > time.time() * 1000 + AHEAD_MS:
         raise UserError(f"{home.shown} has facts from the future: set this machine's clock, or the broker's.")
     return f"no fact in {home.shown} is from the future."

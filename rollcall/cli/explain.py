@@ -19,8 +19,7 @@ from rich.console import Console
 
 from rollcall.answers.no_such_group import no_such_group
 from rollcall.history.words import LONGEST_SENTENCE, count, short, some, with_short_ids
-from rollcall.inputs.evidence_lines import Texts, texts_of
-from rollcall.inputs.explained_files import REQUEST_LOG, Answer, answer_of
+from rollcall.inputs.explained_files import REQUEST_LOG, Answer, Texts, answer_of, texts_of
 from rollcall.inputs.not_understood import (
     LONGEST_SHOWN,
     WHAT_WAS_LOOKED_FOR,
@@ -267,7 +266,8 @@ def _is_within(times_ms: Sequence[int], asked: Asked) -> bool:
 
 def _answer_lines(answer: Answer, groups: Sequence[LoggedGroup], asked: Asked) -> Iterator[Line]:
     for read in answer.reads:
-        yield Line(f"{read.file}: {_summary(read)}")
+        kinds, of_groups = some(read.titles) or "not understood", len(read.facts) + read.recorded
+        yield Line(f"{read.file}: {kinds}, {count(read.lines, 'line')}, {of_groups} about groups")
         for note in (*notes_of(read), *unread_sentences(read.unread)):
             yield Line(f"  {short(note)}")
     if any(read.lines and not is_understood(read) for read in answer.reads):
@@ -327,11 +327,6 @@ def _none_within(answer: Answer, groups: Sequence[LoggedGroup]) -> Iterator[Line
     from_to = [first.moment(min(_times_of(first))), last.moment(max(_times_of(last)))]
     shown = " to ".join(at.replace("T", " ") for at in from_to if at)
     yield Line(f"No rebalance in this time; the {len(every)} in these files ran from {shown}.")
-
-
-def _summary(read: FileRead) -> str:
-    kinds = some(read.titles) or "not understood"
-    return f"{kinds}, {count(read.lines, 'line')}, {len(read.facts) + read.recorded} about groups"
 
 
 def _group_lines(group: LoggedGroup, asked: Asked) -> Iterator[Line]:

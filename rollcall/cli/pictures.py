@@ -14,16 +14,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from rollcall.answers.moments import moment_of
+from rollcall.answers.moments import Moments
 from rollcall.answers.pictures.lag import lag_around, with_lag
 from rollcall.answers.pictures.ownership import ownership
 from rollcall.answers.pictures.period import NothingToShow, latest_period
-from rollcall.answers.pictures.rebalance import rebalance
 from rollcall.answers.pictures.scene import Curves, Lanes
 from rollcall.answers.pictures.slack import heartbeat_slack
 from rollcall.answers.pictures.svg import Svg, svg_of
 from rollcall.answers.pictures.sweep import sweep
-from rollcall.answers.pictures.timeline import timeline
+from rollcall.answers.pictures.timeline import rebalance, timeline
 from rollcall.cli.why import explanation_of
 from rollcall.jobs.group_facts import asked_of, last_fact_ms, read_from_disk
 from rollcall.programs.errors import UserError
@@ -60,7 +59,7 @@ def scenes_of(
     place = home if isinstance(home, Home) else Home(home)
     _check_local(place)
     read = read_from_disk(place, group_id)
-    at_ms = None if at is None else moment_of(place, at).from_ms
+    at_ms = None if at is None else Moments(place).read(at).from_ms
     try:
         period = latest_period(group_id, read, last_fact_ms(place, group_id), at_ms, minutes)
     except NothingToShow as nothing:

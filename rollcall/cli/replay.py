@@ -17,8 +17,7 @@ from rich.console import Console
 from rollcall.inputs.not_understood import not_understood, tell_ignored
 from rollcall.inputs.printed.lines.files import copies_removed
 from rollcall.inputs.replay.building import Shown, TableWriters, built
-from rollcall.inputs.replay.input_of import input_of
-from rollcall.inputs.replay.inputs import Input
+from rollcall.inputs.replay.inputs import Input, input_of
 from rollcall.inputs.replay.spill import Work, buckets_for
 from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.jobs.log_config import WRITER

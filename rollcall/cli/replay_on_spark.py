@@ -15,7 +15,7 @@ from rich.console import Console
 from rollcall.cli.replay import FRESH, replay_home
 from rollcall.inputs.not_understood import not_understood, tell_ignored
 from rollcall.inputs.printed.lines.files import comes_once
-from rollcall.inputs.replay.input_of import InputError, input_of
+from rollcall.inputs.replay.inputs import InputError, input_of
 from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.jobs.replay_on_spark import replay_on_spark
 from rollcall.jobs.spark.home_lease import held

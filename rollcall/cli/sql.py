@@ -23,8 +23,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from rollcall.answers.moments import Moments, moment_of
-from rollcall.answers.queries import QueryError, check_home, check_query
+from rollcall.answers.moments import Moments
+from rollcall.answers.queries import ROWS_SHOWN, QueryError, check_home, check_query
 from rollcall.answers.sql.engine import NoSuchName, NotEqual, NotParsed, ask, ask_table
 from rollcall.shown.plain_answers import FORMATS, write_answer
 from rollcall.tables.home import Home, NotReadHere
@@ -79,7 +79,7 @@ def _by_duckdb(
     if engine:
         raise QueryError(f'engine="{engine}": is not "spark".')
     check_query(query)
-    moment = moment_of(home, at) if at else None
+    moment = Moments(home).read(at) if at else None
     check_home(home)
     with needing_spark('engine="spark"'), home.read_here() as here:
         return ask(here.path, query, None if moment is None else moment.from_ms)
@@ -133,12 +133,7 @@ def answer_query(
 def _answer_by_duckdb(home: Home, query: str, until_ms: int | None, form: str, is_duckdbs: bool, out: TextIO) -> None:
     with needing_spark("ENGINE=spark"), home.read_here() as here:
         check_home(here)
-        limit = None
-        if form == "table":
-            # What draws tables takes long to load.
-            from rollcall.shown.tables import ROWS_SHOWN
-
-            limit = ROWS_SHOWN + 1
+        limit = ROWS_SHOWN + 1 if form == "table" else None
         try:
             answer = ask(here.path, query, until_ms, limit, is_duckdbs=is_duckdbs)
         except NotEqual as reason:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rollcall.answers.moments import moment_of
+from rollcall.answers.moments import Moments
 from rollcall.answers.why.explanation import Explanation, explain, with_cost
 from rollcall.answers.why.past import Read
 from rollcall.answers.why.sections import Line, lines_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 COLUMNS = (
     "part STRING COMMENT 'what, who, timeline, member, held, moved, stopped, cost, slack or next', "
     "about STRING COMMENT 'what of it the line is about', "
-    "text STRING COMMENT 'the line in words', "
+    "text STRING COMMENT 'the line as it is shown', "
     "at TIMESTAMP COMMENT 'when, where it has a moment', "
     "client STRING COMMENT 'whom it is about', "
     "member_id STRING COMMENT 'the member id', "
@@ -50,7 +50,7 @@ class WhyError(UserError):
 def explain_rebalance(
     spark: SparkSession, home: str | Path | Home, group_id: str, generation_id: int | None = None, at: str | None = None
 ) -> DataFrame:
-    """The explanation of the rebalance that led to a generation, or of the one at a moment, else of the latest one.
+    """The explanation of the rebalance that led to a generation, or of the one at a moment (default: the latest).
 
     One row is one line: see COLUMNS and `rollcall.answers.why.sections`. Raises, in this order: HomeError; NoSuchGroup;
     MomentError; WhyError, where the group had no such rebalance.
@@ -85,7 +85,7 @@ def _explained(group_id: str, read: Read, generation_id: int | None, span: Span 
 
 
 def _span(home: Home, at: str) -> Span:
-    return Span(*moment_of(home, at))
+    return Span(*Moments(home).read(at))
 
 
 def _row(line: Line) -> tuple[object, ...]:

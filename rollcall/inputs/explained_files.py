@@ -1,4 +1,4 @@
-"""The files that `rollcall explain` is given: what each is, and what all together say about groups.
+"""The files that `rollcall explain` is given: what each is, what all say about groups, and which lines say so.
 
 Knows how much of each kind of files is read at once. Must not know how the answer is laid out.
 """
@@ -6,14 +6,16 @@ Knows how much of each kind of files is read at once. Must not know how the answ
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from rollcall.inputs.file_kinds import FileKind, kind_of
 from rollcall.inputs.printed.lines.entries import Clock
-from rollcall.inputs.printed.lines.files import path_of
-from rollcall.inputs.printed.logged_rebalances import LoggedGroup
+from rollcall.inputs.printed.lines.files import open_blocks, path_of, text_of
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup, evidence_of
 from rollcall.inputs.printed.reading import LARGE_BYTES, FileRead, align, merged, read_files
 from rollcall.inputs.printed.story import groups_in
 
@@ -118,3 +120,28 @@ def _too_large(files: Sequence[str], title: str, most_bytes: int) -> list[FileRe
         "`rollcall replay {}` makes a home of it on all cores, which `why`, SQL and the page ask"
     )
     return [FileRead(file, (title,), notes=(note.format(file),)) for file in files]
+
+
+Texts = Mapping[tuple[str, int], str]
+"""Lines by file and number."""
+
+
+def texts_of(groups: Iterable[LoggedGroup]) -> Texts:
+    """Return the lines that rebalances and findings rest on."""
+    wanted: defaultdict[str, set[int]] = defaultdict(set)
+    for group in groups:
+        stories = [*(one.facts for one in group.rebalances), *(one.facts for one in group.findings)]
+        for file, number in chain.from_iterable(map(evidence_of, stories)):
+            wanted[file].add(number)
+    return {(file, number): text for file in wanted for number, text in _lines_of(file, wanted[file])}
+
+
+def _lines_of(file: str, numbers: set[int]) -> Iterable[tuple[int, str]]:
+    before, last = 0, max(numbers)
+    for block in open_blocks(file):
+        lines = block.removesuffix(b"\n").split(b"\n")
+        for number in numbers & set(range(before + 1, before + len(lines) + 1)):
+            yield number, text_of(lines[number - before - 1])
+        before += len(lines)
+        if before >= last:
+            break

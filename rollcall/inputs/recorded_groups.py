@@ -19,7 +19,7 @@ from rollcall.history.rebalances import Rebalance, rebalances_of
 from rollcall.history.words import some
 from rollcall.inputs.believed_lines import Beside, beside, span
 from rollcall.inputs.merged_facts import GroupRecorded
-from rollcall.inputs.offsets_topic.record_names import record_in
+from rollcall.inputs.offsets_topic import record_in
 from rollcall.inputs.printed.lines.entries import Clock
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import CLASSIC, Holder, LoggedGroup, LoggedRebalance, Source

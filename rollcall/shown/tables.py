@@ -14,11 +14,10 @@ from rich.segment import Segments
 from rich.table import Table
 from rich.text import Text
 
+from rollcall.answers.queries import ROWS_SHOWN
 from rollcall.programs.terminal import Terminal, text_of
 from rollcall.programs.typed import as_typed
 
-ROWS_SHOWN = 1000
-"""Maximum number of rows in a table for people."""
 # Wide enough that a line sent to a file or a pipe is never broken.
 _UNBROKEN_WIDTH = 100_000
 

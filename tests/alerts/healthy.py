@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from deltalake import write_deltalake
 
 from rollcall.answers.clients.config import ConsumerConfig
-from rollcall.answers.simulation.chance import between
+from rollcall.answers.simulation.network import between
 from rollcall.answers.simulation.plan import ConsumerPlan, Schedule, Span, WorldPlan
 from rollcall.answers.simulation.world import World
 from rollcall.coordinator_udfs.protocol.config import GroupConfig

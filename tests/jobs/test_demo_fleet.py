@@ -12,8 +12,8 @@ from kafka.protocol.schemas.fields import StructField
 from kafka.structs import OffsetAndMetadata
 
 from rollcall.cli.run import demo_fleet
+from rollcall.cli.run.command import growth_words
 from rollcall.cli.run.demo_fleet import Signals, compile_one_at_a_time, take_part
-from rollcall.cli.run.demo_logs import growth_words
 from rollcall.cli.run.demo_plan import RECORDS_PER_SECOND, TOPICS, DemoGroup, DemoMember
 from rollcall.serve.gateway.settings import Settings
 from rollcall.serve.gateway.standalone.growth import Growth

@@ -24,10 +24,10 @@ from rollcall.cli.why import explanation_of
 from rollcall.history.facts import Fact
 from rollcall.history.rebalances import SHORTEST_WAIT_SHOWN_MS
 from rollcall.inputs.explained_files import answer_of
+from rollcall.inputs.offsets_topic import record_in
 from rollcall.inputs.offsets_topic.dumps.json_lines import write_line
 from rollcall.inputs.offsets_topic.dumps.log_record import BadLine
 from rollcall.inputs.offsets_topic.dumps.reading import Dump
-from rollcall.inputs.offsets_topic.record_names import record_in
 from rollcall.inputs.printed.lines.entries import Clock
 from rollcall.inputs.recorded_groups import beside_lines
 from rollcall.inputs.recordings import Recordings

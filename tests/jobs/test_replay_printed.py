@@ -17,7 +17,7 @@ from rollcall.answers.sql.engine import ask
 from rollcall.cli.check import broken_rules
 from rollcall.cli.replay import make_history
 from rollcall.inputs.printed.groups.logged_members import Members
-from rollcall.inputs.replay.input_of import input_of
+from rollcall.inputs.replay.inputs import input_of
 from rollcall.tables.home import Home
 from tests.offsets_topic.folded import CAPTURES, NAMES
 from tests.printed.recorded import BROKERS, truth_of

@@ -10,7 +10,7 @@ import pytest
 
 from rollcall.inputs.replay import building
 from rollcall.inputs.replay.building import TableWriters
-from rollcall.inputs.replay.row_files import RowFiles, take_rows
+from rollcall.inputs.replay.spill import RowFiles, take_rows
 
 
 @pytest.fixture

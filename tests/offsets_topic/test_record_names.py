@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from rollcall.inputs.offsets_topic import name_of_record, record_in
 from rollcall.inputs.offsets_topic.history.consumer import AWAY_EPOCH
-from rollcall.inputs.offsets_topic.record_names import name_of_record, record_in
 from rollcall.inputs.offsets_topic.records.decoding import Record
 from rollcall.inputs.offsets_topic.records.shapes import (
     ConsumerGroupMetadataValue,

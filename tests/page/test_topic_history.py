@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from rollcall.answers.sql.engine import ask
 from rollcall.answers.why.telling import NO_REQUESTS
-from rollcall.inputs.offsets_topic.record_names import record_in
+from rollcall.inputs.offsets_topic import record_in
 from rollcall.schemas.causes import name_of
 from tests.offsets_topic.folded import CLASSIC, CONSUMER
 from tests.offsets_topic.homes import home_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from rollcall.inputs.following.group_sessions import ask_sessions
+from rollcall.inputs.following.followed_cluster import ask_sessions
 from rollcall.serve.listeners.addresses import Address
 from tests.gateway.process import serving
 from tests.wire_client import Client

@@ -18,7 +18,7 @@ import pytest
 from rollcall.answers.sql.engine import ask
 from rollcall.cli.check import broken_rules
 from rollcall.cli.replay import make_history
-from rollcall.inputs.replay.input_of import input_of
+from rollcall.inputs.replay.inputs import input_of
 from rollcall.tables.home import Home
 from tests.peers_kafka.storm import SESSIONS_MS, Member, Recorded, Span, Storm
 from tests.replayed import QUIET

@@ -8,9 +8,8 @@ import pytest
 
 from rollcall.answers.pictures.ownership import ownership
 from rollcall.answers.pictures.period import NothingToShow
-from rollcall.answers.pictures.rebalance import rebalance
 from rollcall.answers.pictures.slack import heartbeat_slack
-from rollcall.answers.pictures.timeline import timeline
+from rollcall.answers.pictures.timeline import rebalance, timeline
 from tests.pictures.small import bars, period
 from tests.views.consumer_histories import (
     consumer_expires,

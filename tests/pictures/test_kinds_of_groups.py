@@ -10,10 +10,9 @@ import pytest
 
 from rollcall.answers.pictures.ownership import ownership
 from rollcall.answers.pictures.period import Period, period_of
-from rollcall.answers.pictures.rebalance import rebalance
 from rollcall.answers.pictures.scene import Lanes
 from rollcall.answers.pictures.slack import heartbeat_slack
-from rollcall.answers.pictures.timeline import KINDS, timeline
+from rollcall.answers.pictures.timeline import KINDS, rebalance, timeline
 from rollcall.answers.why.explanation import explain
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.history.facts import effects_in, facts_of

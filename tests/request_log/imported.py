@@ -16,7 +16,7 @@ import msgspec
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.inputs.request_log.configs_given import split_given
+from rollcall.inputs.request_log.broker_settings import split_given
 from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.inputs.request_log.parity import Comparing, Parity
 from rollcall.inputs.request_log.recorded import OrderedRequest, Quarantined, Tally

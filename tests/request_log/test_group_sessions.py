@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from rollcall.inputs.request_log.configs_given import split_given
-from rollcall.inputs.request_log.explaining.session_bounds import SessionBounds
+from rollcall.inputs.request_log.broker_settings import split_given
 from rollcall.inputs.request_log.following.group_sessions import INTERVAL_SHOWN, SESSION_OVER
+from rollcall.inputs.request_log.recorded import SessionBounds
 from rollcall.programs.errors import ConfigError
 from rollcall.schemas.consumer_effects import GroupConfigsChanged
 from rollcall.schemas.effects import MemberJoined, MemberRemoved, MemberUpdated, RebalanceStarted

@@ -16,12 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rollcall.inputs.request_log.entries import decode, encode
-from rollcall.inputs.request_log.lines.files import LogLine, files_in_order, lines_in_order
-from rollcall.inputs.request_log.lines.in_order import in_time
+from rollcall.inputs.request_log.lines.files import LogLine, files_in_order, in_time, lines_in_order
+from rollcall.inputs.request_log.lines.reading import SectionReading
 from rollcall.inputs.request_log.lines.sections import sections_in
 from rollcall.inputs.request_log.lines.silences import Silences
 from rollcall.inputs.request_log.recorded import LoggedRequest, Quarantined, Tally
-from rollcall.inputs.request_log.section_reading import SectionReading
 from tests.request_log.recordings import INCIDENTS
 from tests.request_log.truth import BOTH_PROTOCOLS, NAMES
 from tests.request_log.truth import FOLDER as CAPTURES

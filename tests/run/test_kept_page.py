@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rollcall.cli.run.kept_page import FIRST_WAIT_S, LONGEST_WAIT_S, STEADY_S, KeptPage
+from rollcall.cli.run.servers import FIRST_WAIT_S, LONGEST_WAIT_S, STEADY_S, KeptPage
 
 
 @dataclass

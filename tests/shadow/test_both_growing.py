@@ -22,9 +22,9 @@ from rollcall.inputs.following.both import APP_ID, FOLDER, OF_LINES, OF_REQUESTS
 from rollcall.inputs.following.following import Following
 from rollcall.inputs.following.merging_feed import Known, MergingFeed, MergingState
 from rollcall.inputs.following.source import Part
+from rollcall.inputs.offsets_topic import record_in, shown_by_both
 from rollcall.inputs.offsets_topic.dumps.json_lines import write_line
 from rollcall.inputs.offsets_topic.dumps.log_record import LogRecord
-from rollcall.inputs.offsets_topic.record_names import record_in, shown_by_both
 from rollcall.inputs.request_log.lines.clock import LogClock
 from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS
 from rollcall.schemas.effect_names import EffectName

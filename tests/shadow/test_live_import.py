@@ -12,8 +12,8 @@ import pytest
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.inputs.request_log.following.group_sessions import SESSION_OVER
 from rollcall.inputs.request_log.lines.files import files_in_order, lines_in_order
+from rollcall.inputs.request_log.lines.reading import REPEATED
 from rollcall.inputs.request_log.live import LOOK_AHEAD_MS
-from rollcall.inputs.request_log.section_reading import REPEATED
 from rollcall.inputs.request_log.snapshot import SnapshotError, Snapshots, restored
 from rollcall.inputs.tolerances import BROKER_SILENT_MS, LINE_LATE_MS, RETURN_WITHIN_MS
 from rollcall.schemas.effects import Effect, MemberRemoved, RebalanceEnded, Reply

@@ -9,8 +9,7 @@ from deltalake import DeltaTable
 from rich.console import Console
 
 from rollcall.cli.shadow import command
-from rollcall.cli.shadow.command import FollowedInputs
-from rollcall.cli.shadow.program import ShadowProgram
+from rollcall.cli.shadow.command import FollowedInputs, ShadowProgram
 from rollcall.jobs.config import JobConfig
 from rollcall.tables.home import Home
 from rollcall.tables.properties import request_properties

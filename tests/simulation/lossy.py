@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rollcall.answers.clients.events import MemberRequest
-from rollcall.answers.simulation.chance import fraction
-from rollcall.answers.simulation.network import Connection, Network
+from rollcall.answers.simulation.network import Connection, Network, fraction
 from rollcall.answers.simulation.plan import NetworkPlan, Span
 from rollcall.schemas.messages import Response
 

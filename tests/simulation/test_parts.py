@@ -7,7 +7,7 @@ import pytest
 from rollcall.answers.clients.config import ConsumerConfig
 from rollcall.answers.clients.events import PartitionsAssigned, PartitionsLost
 from rollcall.answers.clients.member import GroupMember
-from rollcall.answers.simulation.chance import between, fraction
+from rollcall.answers.simulation.network import between, fraction
 from rollcall.answers.simulation.plan import ConsumerPlan, Schedule, WorldPlan
 from rollcall.answers.simulation.record import ConsumerEvent, GroupEffect
 from rollcall.answers.simulation.virtual_time import DEADLINE, VirtualTime

@@ -11,9 +11,9 @@ import pytest
 
 from rollcall.answers.pictures.ownership import ownership
 from rollcall.answers.pictures.period import period_of
-from rollcall.answers.pictures.rebalance import rebalance as picture_of
 from rollcall.answers.pictures.scene import Lanes
 from rollcall.answers.pictures.slack import heartbeat_slack
+from rollcall.answers.pictures.timeline import rebalance as picture_of
 from rollcall.answers.pictures.timeline import timeline
 from rollcall.answers.why.explanation import AFTERWARDS_MS, Explanation, explain
 from rollcall.answers.why.past import Read, past_of

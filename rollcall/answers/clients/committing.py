@@ -114,7 +114,11 @@ def on_offset_commit(member: Membership, sent: InFlight, response: OffsetCommitR
     errors = (each.error_code for topic in response.topics for each in topic.partitions)
     error = next((each for each in errors if each is not Error.NONE), Error.NONE)
     if error is Error.NONE:
-        return _succeed(member, commit, turn)
+        if commit is not None:
+            del member.commits[commit.commit_id]
+            commit.is_done, commit.is_in_flight = True, False
+            turn.emit(OffsetsCommitted(commit.commit_id, commit.kind, commit.offsets))
+        return
     is_unchanged = sent.sent_generation == member.generation
     is_preparing = member.state is MemberState.PREPARING_REBALANCE
     outdated = CommitFailure.REBALANCE_IN_PROGRESS if is_preparing and not is_unchanged else CommitFailure.COMMIT_FAILED
@@ -142,14 +146,6 @@ def on_offset_commit(member: Membership, sent: InFlight, response: OffsetCommitR
 def _commit_of(member: Membership, sent: InFlight) -> Commit | None:
     """The commit of a request; None if it was given up in the meantime."""
     return member.commits.get(sent.commit_id or 0)
-
-
-def _succeed(member: Membership, commit: Commit | None, turn: Turn) -> None:
-    if commit is None:
-        return
-    del member.commits[commit.commit_id]
-    commit.is_done, commit.is_in_flight = True, False
-    turn.emit(OffsetsCommitted(commit.commit_id, commit.kind, commit.offsets))
 
 
 def _fail(member: Membership, commit: Commit | None, failure: CommitFailure, error: Error | None, turn: Turn) -> None:

@@ -1,16 +1,16 @@
 """The way into a generation: giving up partitions, JoinGroup, SyncGroup, and what either answer leads to.
 
 Knows the member's part of a rebalance until it receives its assignment; `assigning` gives that to the application.
+The leader also assigns the partitions; no assignor's rule is known here.
 Source: AbstractCoordinator.joinGroupIfNeeded, JoinGroupResponseHandler, SyncGroupResponseHandler;
-ConsumerCoordinator.onJoinPrepare, rejoinNeededOrPending.
+ConsumerCoordinator.onJoinPrepare, rejoinNeededOrPending, onLeaderElected.
 """
 
 from __future__ import annotations
 
-from rollcall.answers.clients.assignors import RebalanceProtocol
+from rollcall.answers.clients.assignors import MemberSubscription, RebalanceProtocol
 from rollcall.answers.clients.committing import start_auto_commit
 from rollcall.answers.clients.events import CommitFailure, CommitKind, FatalError, PartitionsLost, PartitionsRevoked
-from rollcall.answers.clients.leading import AssignmentError, has_metadata_changed, lead
 from rollcall.answers.clients.membership import (
     REBALANCING,
     Generation,
@@ -36,16 +36,24 @@ from rollcall.answers.clients.reactions import (
     rebalance_failed,
 )
 from rollcall.answers.clients.requests import send_join_group, send_sync_group
-from rollcall.schemas.consumer_protocol import TopicPartition
+from rollcall.schemas.consumer_protocol import (
+    Assignment,
+    TopicPartition,
+    decode_subscription,
+    encode_assignment,
+)
 from rollcall.schemas.errors import Error
-from rollcall.schemas.messages import JoinGroupResponse, SyncGroupResponse
+from rollcall.schemas.layout import LayoutError
+from rollcall.schemas.messages import JoinGroupResponse, JoinGroupResponseMember, SyncGroupAssignment, SyncGroupResponse
 
 # ---------------------------------------------------------------- the foreground's part
 
 
 def is_rejoin_needed(member: Membership) -> bool:
     """Whether the application has to go through a rebalance, or is in one."""
-    return member.rejoin.is_needed or member.rejoin.is_pending or _reason_to_rejoin(member) is not None
+    rejoin = member.rejoin
+    is_pending = rejoin.is_awaited or rejoin.assignment is not None
+    return rejoin.is_needed or is_pending or _reason_to_rejoin(member) is not None
 
 
 def _reason_to_rejoin(member: Membership) -> str | None:
@@ -266,3 +274,41 @@ def join_failed(member: Membership, exception: str, turn: Turn, *, is_immediate:
 def _fail_for_good(member: Membership, api: str, error: Error | None, exception: str, message: str, turn: Turn) -> None:
     join_failed(member, exception, turn, is_immediate=True)
     member.failures.append(FatalError(api, error, message))
+
+
+class AssignmentError(ValueError):
+    """The leader cannot assign the partitions; the text says why."""
+
+
+def lead(member: Membership, response: JoinGroupResponse) -> list[SyncGroupAssignment]:
+    """Every member's assignment; empty where the coordinator says that the old assignment stays (KIP-814).
+
+    From now on this member watches the partition counts of all topics that any member subscribes to. Raises
+    AssignmentError: bytes that cannot be read.
+    """
+    members = {each.member_id: _read(each) for each in response.members}
+    member.is_leader = True
+    counts = member.subscription.partition_counts
+    topics = (member.subscription.topics or frozenset()).union(*(each.subscription.topics for each in members.values()))
+    member.subscription.assignment_snapshot = {topic: counts.get(topic, 0) for topic in sorted(topics)}
+    if response.skip_assignment:
+        return []
+    assigned = member.assignors[response.protocol_name or ""].assign(counts, members)
+    version = member.config.consumer_protocol_version
+    return [
+        SyncGroupAssignment(member_id=member_id, assignment=encode_assignment(Assignment(tuple(partitions)), version))
+        for member_id, partitions in assigned.items()
+    ]
+
+
+def _read(each: JoinGroupResponseMember) -> MemberSubscription:
+    try:
+        return MemberSubscription(each.member_id, each.group_instance_id, decode_subscription(each.metadata))
+    except LayoutError as error:
+        raise AssignmentError(f"the subscription of member {each.member_id} cannot be read: {error}") from None
+
+
+def has_metadata_changed(member: Membership) -> bool:
+    """Whether this member was the leader and partition counts have changed since then."""
+    snapshot, counts = member.subscription.assignment_snapshot, member.subscription.partition_counts
+    return snapshot is not None and any(counts.get(topic, 0) != count for topic, count in snapshot.items())

@@ -136,10 +136,6 @@ class Rejoin:
     prepare_deadline_ms: int | None = None
     """How long `prepare_commit`, the auto-commit before a join, is awaited."""
 
-    @property
-    def is_pending(self) -> bool:
-        return self.is_awaited or self.assignment is not None
-
 
 @dataclass(slots=True)
 class Pulse:

@@ -1,4 +1,4 @@
-"""Scenes as SVG: one text for a page, a notebook, a ticket or a browser by itself, which explains each bar on hover.
+"""Scenes as SVG: one text for a page, a notebook, a ticket or a browser, which explains each bar on hover.
 
 Ground, ink and lines have classes, so that a page can restyle them for a dark window; inline styles would be refused by
 the page's policy. Knows SVG. Must not know what a picture means.

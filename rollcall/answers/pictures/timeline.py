@@ -1,6 +1,7 @@
 """A group as swim lanes: each member a lane, waiting, at work or silent; generations as bands; culprits marked.
 
-Knows which facts move a member from one of these to the next. Must not know a drawing library.
+`rebalance` shows one rebalance, from before it began, or its culprit fell silent, until everybody was back. Knows which
+facts move a member from one of these to the next. Must not know a drawing library.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from rollcall.answers.pictures.period import Period
+from rollcall.answers.pictures.period import Period, period_of
 from rollcall.answers.pictures.scene import (
     ALARM,
     COMING,
@@ -28,7 +29,10 @@ from rollcall.answers.pictures.scene import (
     Lanes,
     Mark,
 )
+from rollcall.answers.why.explanation import Explanation
+from rollcall.answers.why.past import Read
 from rollcall.answers.why.slack import last_request
+from rollcall.answers.why.telling import title
 from rollcall.history.facts import Fact
 from rollcall.history.kinds import AT_WORK, AWAITING, GIVING_UP, SYNCING, WAITING, MemberPhase
 from rollcall.history.words import clock, duration, ended, moment
@@ -164,3 +168,16 @@ def _legible(marks: list[Mark], period: Period) -> list[Mark]:
         else:
             found.append(replace(mark, is_label_left=True))
     return found
+
+
+MARGIN = 0.08
+SHORTEST_MARGIN_MS = 20
+
+
+def rebalance(e: Explanation, read: Read) -> Lanes:
+    """The picture of the rebalance that is explained, with its title. Raises NothingToShow."""
+    from_ms = e.round_from_ms if e.silent_since_ms is None else e.silent_since_ms
+    over_ms = e.known_until_ms if e.rebalance.ended_at_ms is None else e.rebalance.ended_at_ms
+    to_ms = max([over_ms, *(part.moments.get(e.kind.back, 0) for part in e.parts)])
+    margin_ms = max(int(MARGIN * (to_ms - from_ms)), SHORTEST_MARGIN_MS)
+    return replace(timeline(period_of(e.group_id, read, from_ms - margin_ms, to_ms + margin_ms)), title=title(e))

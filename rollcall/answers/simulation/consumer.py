@@ -120,7 +120,11 @@ class SimulatedConsumer:
         if self.is_present or (is_over and self._schedules > 0):
             return
         self._schedules += 1
-        self.member = self._new_member(f"{self.name}.{self._schedules}")
+        plan, id_prefix = self.plan, f"{self.name}.{self._schedules}"
+        if plan.protocol is GroupProtocol.CONSUMER:
+            self.member = ConsumerGroupMember(plan.config, id_prefix)
+        else:
+            self.member = GroupMember(plan.config, assignors=plan.assignors, request_id_prefix=id_prefix)
         self.member.metadata_changed(self._partition_counts)
         self.mode = Mode.POLLING
         self._is_close_wanted = False
@@ -128,11 +132,6 @@ class SimulatedConsumer:
         self._wanted = Subscribed(now_ms, self.plan.topics, self.plan.pattern)
         self._say_what_is_wanted()
         self._go_on()
-
-    def _new_member(self, id_prefix: str) -> Member:
-        if self.plan.protocol is GroupProtocol.CONSUMER:
-            return ConsumerGroupMember(self.plan.config, id_prefix)
-        return GroupMember(self.plan.config, assignors=self.plan.assignors, request_id_prefix=id_prefix)
 
     def _pause(self) -> None:
         self.is_paused = self.is_present
@@ -161,7 +160,7 @@ class SimulatedConsumer:
             self._go_on()
 
     def _say_what_is_wanted(self) -> None:
-        """A client of the older protocol matches the topics that it sees by itself; one that sees none stays out."""
+        """Subscribe; a client of the older protocol matches topics itself, and does not join if it sees none."""
         wanted, now_ms = self._wanted, self._time.now_ms
         match self.member:
             case ConsumerGroupMember():

@@ -4,18 +4,19 @@ A connection carries requests in order. As in Kafka, the broker takes the next o
 before: a heartbeat waits behind a parked SyncGroup. A request that is on its way when its client closes the connection
 still arrives, unless it has to wait there; its answer goes nowhere. FindCoordinator has a connection of its own.
 
-Knows messages and time; knows no consumer's state.
+Latencies are chance without a generator: each is derived from a seed and the names of what it decides. As no generator
+has a state, one decision more or less leaves the others unchanged. Knows messages and time; knows no consumer's state.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from rollcall.answers.clients.events import MemberRequest
 from rollcall.answers.simulation.broker import SimulatedCoordinator
-from rollcall.answers.simulation.chance import between
 from rollcall.answers.simulation.plan import NetworkPlan
 from rollcall.answers.simulation.record import Record
 from rollcall.answers.simulation.virtual_time import VirtualTime
@@ -117,3 +118,18 @@ class Network:
     def _latency_ms(self, *names: object) -> int:
         low, high = self._plan.latency_ms
         return between(low, high, self._seed, "latency", *names)
+
+
+_DIGEST_BYTES = 8
+
+
+def fraction(seed: int, *names: object) -> float:
+    """A number in [0, 1) that stands for these names under this seed."""
+    text = "\0".join((str(seed), *map(str, names)))
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
+    return int.from_bytes(digest, "big") / (1 << (8 * _DIGEST_BYTES))
+
+
+def between(low: int, high: int, seed: int, *names: object) -> int:
+    """A whole number in low..high, both included, that stands for these names under this seed."""
+    return low if low == high else low + int(fraction(seed, *names) * (high - low + 1))

@@ -89,26 +89,24 @@ def ask(
     limit: no more rows than that. is_duckdbs: the query is in DuckDB's own SQL. Raises NotEqual, also where DuckDB
     refuses the query, and NoSuchName; UserError while rows are read.
     """
-    found = Translated(query, ()) if is_duckdbs else _in_duckdbs_sql(query)
-    connection, first = _asked(home, query, found, until_ms, _first_rows)
+    found = Translated(query, ()) if is_duckdbs else None
+    connection, first = _asked(home, query, until_ms, _first_rows, found)
     made = tuple(AnswerColumn(name, kind) for name, kind, *_ in connection.description)
     return Answer(made, _rows(connection, first, limit))
 
 
 def ask_table(home: Path, query: str, until_ms: int | None = None) -> pa.Table:
     """As ask, but the whole answer as an Arrow table."""
-    return _asked(home, query, _in_duckdbs_sql(query), until_ms, _table)[1]
-
-
-def _in_duckdbs_sql(query: str) -> Translated:
-    return statement(query) or spark_sql.translated(query, columns())
+    return _asked(home, query, until_ms, _table)[1]
 
 
 def _asked(
-    home: Path, query: str, found: Translated, until_ms: int | None, fetch: Fetch[Fetched]
+    home: Path, query: str, until_ms: int | None, fetch: Fetch[Fetched], in_duckdbs: Translated | None = None
 ) -> tuple[duckdb.DuckDBPyConnection, Fetched]:
+    listing = statement(query)
+    found = in_duckdbs or listing or spark_sql.translated(query, columns())
     names, statements = names_in(query), [*found.macros, _one_select(found.sql, query)]
-    if statement(query):
+    if listing is not None:
         # What says only which columns there are needs no rows.
         views = made_of(names)
         names = names.difference(view.name for view in views)
@@ -390,5 +388,5 @@ def _check_column(error: Exception, query: str) -> None:
 
 def _reason(error: Exception) -> str:
     said = " ".join(str(error).split("\n\n")[0].split())[:200]
-    # So DuckDB begins what a macro refuses, which is a reason in words already.
+    # DuckDB puts this before the sentence with which a macro refuses a value.
     return said.removeprefix("Invalid Input Error: ")

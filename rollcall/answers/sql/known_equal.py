@@ -345,14 +345,11 @@ def _check_literal(node: Node) -> None:
             raise NotEqual(f"the number '{text}' as a text")
     elif not node.name.isdecimal():
         parent = node.parent.parent if isinstance(node.parent, exp.Neg) else node.parent
-        if not isinstance(parent, _COMPARED) and not _is_percentile(parent):
+        is_percentile = isinstance(parent, exp.Anonymous) and parent.name.lower() == "percentile"
+        if not isinstance(parent, _COMPARED) and not is_percentile:
             raise NotEqual(f"the decimal number {node.name}")
     elif int(node.name) >= 2**63:
         raise NotEqual(f"the number {node.name}")
-
-
-def _is_percentile(node: Node) -> bool:
-    return isinstance(node, exp.Anonymous) and node.name.lower() == "percentile"
 
 
 def _check_tables(tree: Node, columns: Mapping[str, Collection[str]]) -> None:

@@ -1,4 +1,4 @@
-"""The words that a statement begins with, and where one is no SQL. Must not load a parser."""
+"""The words that a statement begins with, and the sentences for syntax errors. Must not load a parser."""
 
 from __future__ import annotations
 

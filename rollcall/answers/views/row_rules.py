@@ -132,7 +132,7 @@ WHERE a.before_it <> a.member_id AND g.member_id IS NULL
     ),
     RowRule(
         "conversion_ends_rebalances",
-        "A rebalance does not go on when its group becomes one of another type.",
+        "A rebalance ends when its group's type changes.",
         # A downgrade begins a rebalance itself, from its generation; another input's time of that may be earlier.
         """--sql
 SELECT r.group_id, r.from_generation_id, r.to_generation_id, r.started_at, r.ended_at, e.at AS changed_at

@@ -3,8 +3,8 @@
     recording.py           a request log -> the schedules of its groups' processes, and the recorded outcome
     observed_processes.py  ordered requests -> what each process was seen to do
     inferred_schedules.py  what was seen -> when it started, stalled, polled late, ended
-    terms.py               each member's protocol, topics, assignors and timeouts, by its requests
-    schedules.py           the shapes: what each process did by itself, not because of the coordinator
+    schedules.py           the shapes: what each process did on its own, not because of the coordinator, and its terms:
+                           protocol, topics, assignors and timeouts, by its requests
     changes.py             SET= -> what is changed, one value or a sweep
     play.py                schedules under a setting -> the pure clients and the pure coordinator in virtual time
     outcome.py             the figures of a run, recorded or played, by the same rules from its effects

@@ -24,7 +24,7 @@ from rollcall.answers.clients.config import ConsumerConfig
 from rollcall.answers.simulation.plan import GroupProtocol
 from rollcall.coordinator_udfs.protocol.config import ASSIGNORS as REMOTE_ASSIGNORS
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
-from rollcall.inputs.request_log.configs_given import PREFIX, GroupConfigs, split_given
+from rollcall.inputs.request_log.broker_settings import PREFIX, GroupConfigs, split_given
 from rollcall.programs.errors import ConfigError, UserError
 from rollcall.programs.settings import from_texts, split_pair
 
@@ -179,9 +179,13 @@ def _refuse_unfit(setting: Setting) -> None:
     try:
         broker = from_texts(GroupConfig, setting.broker)
         consumer_changes(setting)
-        _refuse_of_other_kinds(setting.of_groups)
+        of_groups = setting.of_groups
     except ConfigError as error:
         raise SettingError(str(error)) from None
+    for group_id, configs in of_groups.items():
+        for key, text in configs.items():
+            if not key.startswith("consumer."):
+                raise SettingError(f"{PREFIX}{group_id}.{key}={text}: is of no group that can be played")
     for name in assignors_of(setting):
         if name not in ASSIGNORS:
             known = ", ".join(sorted(ASSIGNORS))
@@ -194,13 +198,6 @@ def _refuse_unfit(setting: Setting) -> None:
             f"session.timeout.ms={session}: a broker takes {low} to {high} "
             "(group.min.session.timeout.ms, group.max.session.timeout.ms)"
         )
-
-
-def _refuse_of_other_kinds(of_groups: GroupConfigs) -> None:
-    for group_id, configs in of_groups.items():
-        for key, text in configs.items():
-            if not key.startswith("consumer."):
-                raise SettingError(f"{PREFIX}{group_id}.{key}={text}: is of no group that can be played")
 
 
 def _refuse_of_other_protocol(client: Mapping[str, str]) -> None:

@@ -20,8 +20,7 @@ from typing import assert_never
 from rollcall.answers.clients.config import ApiVersions, ConsumerConfig, ConsumerConfigError
 from rollcall.answers.simulation.plan import Span, Subscribed
 from rollcall.answers.whatif.observed_processes import FATAL, Act, GroupObserver, ObservedRequest, Process
-from rollcall.answers.whatif.schedules import GroupSchedules, ProcessSchedule
-from rollcall.answers.whatif.terms import Terms, classic_terms, newer_terms
+from rollcall.answers.whatif.schedules import GroupSchedules, ProcessSchedule, Terms, classic_terms, newer_terms
 from rollcall.coordinator_udfs.protocol.config import CONSUMER_KEYS, GroupConfig
 from rollcall.coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
 from rollcall.programs.settings import from_texts
@@ -91,7 +90,8 @@ def schedules_of(observer: GroupObserver, from_ms: int, until_ms: int, broker: d
     topics = dict.fromkeys(sorted(named), 0) | observer.topics
     latency_ms = _latency_ms(observer.processes)
     growths = tuple(observer.growths)
-    known = _heartbeat_interval(observer) | broker
+    intervals = [one.heartbeat_interval_ms for one in observer.processes if one.heartbeat_interval_ms is not None]
+    known = ({CONSUMER_KEYS["heartbeat_interval_ms"]: str(intervals[-1])} if intervals else {}) | broker
     return GroupSchedules(observer.group_id, from_ms, until_ms, tuple(schedules), topics, growths, latency_ms, known)
 
 
@@ -99,14 +99,6 @@ def _terms_of(process: Process, config: GroupConfig) -> Terms | None:
     if process.join is not None:
         return classic_terms(process.join)
     return None if process.heartbeat is None else newer_terms(process.heartbeat, config)
-
-
-def _heartbeat_interval(observer: GroupObserver) -> dict[str, str]:
-    """The heartbeat interval in the broker's answers to members of the newer protocol."""
-    intervals = [
-        process.heartbeat_interval_ms for process in observer.processes if process.heartbeat_interval_ms is not None
-    ]
-    return {CONSUMER_KEYS["heartbeat_interval_ms"]: str(intervals[-1])} if intervals else {}
 
 
 def schedule_of(

@@ -197,7 +197,10 @@ class GroupObserver:
         self._add(process, _act_of(request), request, recorded)
         if isinstance(response, ConsumerGroupHeartbeatResponse):
             process.heartbeat_interval_ms = response.heartbeat_interval_ms or process.heartbeat_interval_ms
-            process.seen[-1].owes_acknowledgement = _owes_acknowledgement(process, request, response)
+            if request.topic_partitions is not None:
+                process.owned = _flat(request.topic_partitions)
+            given = None if response.assignment is None else _flat(response.assignment.topic_partitions)
+            process.seen[-1].owes_acknowledgement = given not in (None, process.owned)
 
     def _note_cluster(self, request: ConsumerGroupHeartbeatRequest) -> None:
         """Notes the topics that the recording shows with this heartbeat."""
@@ -283,16 +286,6 @@ class GroupObserver:
 
 def _instance_id_of(request: FromMember) -> str | None:
     return request.instance_id if isinstance(request, ConsumerGroupHeartbeatRequest) else request.group_instance_id
-
-
-def _owes_acknowledgement(
-    process: Process, request: ConsumerGroupHeartbeatRequest, response: ConsumerGroupHeartbeatResponse
-) -> bool:
-    """Whether its application has partitions to give up or take over; notes what it owns."""
-    if request.topic_partitions is not None:
-        process.owned = _flat(request.topic_partitions)
-    assignment = response.assignment
-    return assignment is not None and _flat(assignment.topic_partitions) != process.owned
 
 
 def _flat(topics: Iterable[ConsumerGroupTopicPartitions]) -> frozenset[TopicPartition]:

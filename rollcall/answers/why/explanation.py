@@ -1,16 +1,18 @@
-"""One rebalance, explained: everything that is known of it, as data.
+"""One rebalance, explained: everything that is known of it, as data, and what shows it.
 
 Knows the facts of the group around it. Must not know how it is worded or shown; the reader of facts is a parameter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from rollcall.answers.why.cost import Asked, Cost, cost_of, is_lag_known
-from rollcall.answers.why.evidence import Evidence, evidence_of
 from rollcall.answers.why.moves import Move, Owners, moves_of
 from rollcall.answers.why.past import EVER, LONGEST_SESSION_MS, Read, past_of
 from rollcall.answers.why.slack import Seen, Slack, last_seen, slack_of
@@ -20,14 +22,16 @@ from rollcall.history.kinds import CLASSIC, Course, GroupKind, kind_at, kinds_of
 from rollcall.history.members import Membership, Names, memberships_of
 from rollcall.history.parts import course_of, culprit_among
 from rollcall.history.rebalances import Choice, Rebalance, Span, choose
-from rollcall.schemas.causes import row_of
+from rollcall.schemas.causes import CAUSES, row_of
 from rollcall.schemas.consumer_effects import GroupTypeChanged
+from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effects import (
     UNKNOWN_END,
     Assigned,
     Effect,
     GroupFound,
     RebalanceEnded,
+    RebalanceStarted,
     StateChanged,
 )
 
@@ -235,3 +239,57 @@ def _standstill(
     stood = [(start, end) for start, end in standstills(holdings) if start <= end_ms]
     touching = [(start, end) for start, end in stood if end > from_ms or (end == from_ms and end not in earlier)]
     return max(touching, key=lambda span: span[1] - span[0], default=None)
+
+
+_APIS: Mapping[str, tuple[str, ...]] = {
+    EffectName.JOIN_RECEIVED: ("JoinGroup",),
+    EffectName.SYNC_RECEIVED: ("SyncGroup",),
+    EffectName.ASSIGNED: ("SyncGroup", "ConsumerGroupHeartbeat"),
+}
+"""The APIs whose requests lead to a fact."""
+_OTHER_APIS = ("JoinGroup", "LeaveGroup", "ConsumerGroupHeartbeat")
+
+
+class Evidence(NamedTuple):
+    """A fact, and what shows it."""
+
+    at_ms: int
+    effect: str
+    member_id: str
+    client_id: str
+    shown_by: str
+    """`server.log:12`, `__consumer_offsets-7@1234`, or a request's id, which is `kafka-request.log:12` if recorded."""
+
+
+def evidence_of(facts: Iterable[Fact]) -> Iterator[Evidence]:
+    """Yield the facts whose source is known. facts: in order of time."""
+    for _, together in groupby(facts, key=attrgetter("at_ms")):
+        yield from _of_a_moment([*together])
+
+
+def _of_a_moment(facts: list[Fact]) -> Iterator[Evidence]:
+    sent = defaultdict[str, list[Fact]](list)
+    for fact in filter(_is_sent_now, facts):
+        sent[fact.member_id].append(fact)
+    for fact in facts:
+        if fact.effect in OF_REQUESTS or fact.effect == EffectName.OFFSETS_COMMITTED:
+            continue
+        cause = fact.content.cause if isinstance(fact.content, RebalanceStarted) else None
+        member_id, client_id = (cause.member_id, cause.client_id) if cause else (fact.member_id, fact.client_id)
+        shown_by = fact.request_id or _request_of(fact, sent.get(member_id, ()))
+        if shown_by:
+            yield Evidence(fact.at_ms, fact.effect, member_id, client_id, shown_by)
+
+
+def _request_of(fact: Fact, sent: Iterable[Fact]) -> str:
+    """A fact of a recording names no request: it is the only one of its member at that moment that leads to such."""
+    if fact.cause in CAUSES and CAUSES[fact.cause].ends == "expired":
+        return ""
+    apis = _APIS.get(fact.effect, _OTHER_APIS)
+    ids = {one.request_id for one in sent if one.api in apis}
+    return ids.pop() if len(ids) == 1 else ""
+
+
+def _is_sent_now(fact: Fact) -> bool:
+    is_reply = fact.effect == EffectName.REPLY and fact.received_at_ms == fact.at_ms
+    return bool(fact.member_id) and (is_reply or fact.effect == EffectName.REQUEST_PARKED)

@@ -111,12 +111,12 @@ def shadow(
     whose __consumer_offsets is read; with a log both make one history. A cluster's TLS and SASL are settings
     kafka.* of FILE.
     """
-    from rollcall.cli.shadow.cluster_url import SCHEME
     from rollcall.programs.terminal import Terminal
+    from rollcall.serve.listeners.addresses import CLUSTER_SCHEME
     from rollcall.tables.home import Home
 
     followed = [log, cluster] if cluster else [log]
-    clusters = [one for one in followed if one.startswith(SCHEME)]
+    clusters = [one for one in followed if one.startswith(CLUSTER_SCHEME)]
     logs = [one for one in followed if one not in clusters]
     if len(clusters) > 1 or len(logs) > 1:
         raise UserError(

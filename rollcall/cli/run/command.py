@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.live import Live
 
+from rollcall.answers.sql.named_partitions import named_partitions
 from rollcall.cli.run.children import Child, end_all
 from rollcall.cli.run.choices import Choices, RunOptions, choices, reachable
-from rollcall.cli.run.demo_logs import ends_sampler, growth_words
-from rollcall.cli.run.demo_plan import FLEET, KILL_AFTER_S, TOPICS
-from rollcall.cli.run.kept_page import KeptPage
-from rollcall.cli.run.servers import CoordinatorProcess, GatewayProcess, PageProcess
+from rollcall.cli.run.demo_plan import FLEET, KILL_AFTER_S, RECORDS_PER_SECOND, TOPICS
+from rollcall.cli.run.servers import CoordinatorProcess, GatewayProcess, KeptPage, PageProcess
 from rollcall.jobs.spark.archive import NICED
 from rollcall.programs.child_python import module_command, module_environment
 from rollcall.programs.errors import UserError
@@ -33,7 +32,8 @@ from rollcall.programs.guardian import guard
 from rollcall.programs.terminal import Teller, Terminal
 from rollcall.programs.typed import as_typed
 from rollcall.serve.gateway.settings import Settings
-from rollcall.tables.home import DEFAULT_HOME, LOGS_FOLDER, HomeError
+from rollcall.tables.home import DEFAULT_HOME, LOGS_FOLDER, Home, HomeError
+from rollcall.tables.versions import is_table
 
 if TYPE_CHECKING:
     from rollcall.inputs.following.log_ends_sampler import LogEndsSampler
@@ -197,14 +197,10 @@ class Run:
                     self._teller.attempt(self._page.look)
                 if self._archive is None and time.monotonic() - started > ARCHIVE_AFTER_S:
                     self._archive = Child("archive", ["rollcall.jobs.spark.archive", NICED], self._logs / "archive.log")
-                self._refuse_what_has_ended()
+                for server in (server for server in self._servers if server.status is not None):
+                    self.status = server.status or 1
+                    raise UserError(f"the {server.name} has ended: {server.last_words().removeprefix('rollcall: ')}")
             show()
-
-    def _refuse_what_has_ended(self) -> None:
-        for server in self._servers:
-            if server.status is not None:
-                self.status = server.status or 1
-                raise UserError(f"the {server.name} has ended: {server.last_words().removeprefix('rollcall: ')}")
 
     def _kill_whose_time_has_come(self, watch: Watch) -> None:
         """Kills a member that is a process of its own, some seconds after it is at work with the others."""
@@ -228,7 +224,7 @@ def _status(console: Console, teller: Teller, text: str) -> Iterator[None]:
 
 
 class _screen:
-    """A live screen on a terminal, else plain lines. Each call shows the news since the last call."""
+    """A live screen on a terminal, otherwise plain lines. Each call shows the news since the last call."""
 
     def __init__(self, console: Console, watch: Watch, teller: Teller) -> None:
         self._watch = watch
@@ -256,7 +252,7 @@ class _screen:
 
 
 def run_everything(asked: RunOptions) -> int:
-    """Runs the programs until a signal. Returns the exit status of a program that has failed, else 0.
+    """Runs the programs until a signal. Returns the exit status of a program that has failed, otherwise 0.
 
     Raises UserError: a program could not start, or has ended.
     """
@@ -273,3 +269,33 @@ def run_everything(asked: RunOptions) -> int:
         raise
     run.tell_where()
     return run.status
+
+
+_SAMPLED_EVERY_MS = 2_000
+_FIRST_AFTER_MS = 6_000
+"""Until the groups are at work: where a log ended before its first sample is unknown, so that lag has no time."""
+_REACHED = """select topic, max(reached) from (
+  select topic, end_offset as reached from log_ends union all select topic, committed_offset from offsets
+) group by topic"""
+
+
+def growth_words(home: Home) -> tuple[str, ...]:
+    """Return the gateway's options for logs that continue where those of the home's history ended."""
+    grown_ms = 0
+    if is_table(home.effects):
+        from rollcall.answers.sql.engine import ask  # Takes half a second.
+
+        reached = {topic: offset or 0 for topic, offset in ask(home.path, _REACHED).rows}
+        grown_ms = max(1000 * reached.get(topic, 0) // per_second for topic, per_second in RECORDS_PER_SECOND.items())
+    rates = ",".join(f"{topic}:{per_second}" for topic, per_second in RECORDS_PER_SECOND.items())
+    since_ms = max(0, int(time.time() * 1000) - (grown_ms or -_FIRST_AFTER_MS))
+    return "--set", f"gateway.demo.records.per.second={rates}", "--set", f"gateway.demo.since.ms={since_ms}"
+
+
+def ends_sampler(home: Home, bootstrap: str) -> LogEndsSampler:
+    """Return what asks the gateway for the ends of logs, as it would ask a cluster."""
+    # Imported here: only the demo needs a Kafka client in this process.
+    from rollcall.inputs.following.listed_offsets import ListedOffsets
+    from rollcall.inputs.following.log_ends_sampler import LogEndsSampler
+
+    return LogEndsSampler(home, ListedOffsets({"bootstrap.servers": bootstrap}), named_partitions, _SAMPLED_EVERY_MS)

@@ -1,19 +1,21 @@
 """`rollcall shadow`: follows a broker's log, a cluster's __consumer_offsets, or both, and keeps the history.
 
-The log is a request log, or what the broker prints by itself, its server.log.
+The log is a request log, or what the broker prints, its server.log.
 
     rollcall shadow LOG [--set key=value]... [--zone Asia/Kolkata] [--home FOLDER]
     rollcall shadow kafka://host:port [--conf FILE] [--no-offsets] [--home FOLDER]
     rollcall shadow LOG kafka://host:port [options of either]
 
-After a stop or a kill, the next start goes on at the same place. Knows what follows each input. Must not know how an
-input is read, nor how a query works.
+After a stop or a kill, the next start continues at the same place. Knows what follows each input, and the one loop of
+every shadow: it looks at its input until a signal comes or the input fails. Must not know how an input is read, nor how
+a query works.
 """
 
 from __future__ import annotations
 
 import logging
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -22,7 +24,6 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
-from rollcall.cli.shadow.program import ShadowProgram
 from rollcall.inputs.file_kinds import FileKind, kind_of
 from rollcall.inputs.following.following import COMMIT_EVERY_S, Following
 from rollcall.inputs.following.lag_lines import LagLines
@@ -30,8 +31,7 @@ from rollcall.inputs.following.printed_source import PrintedKept, PrintedSource,
 from rollcall.inputs.following.request_source import RequestSource, ShadowState, find_kept, new_kept
 from rollcall.inputs.following.source import Followed, Tail
 from rollcall.inputs.printed.growing_log import first_ms_of
-from rollcall.inputs.request_log.broker_settings import SettingsSeen
-from rollcall.inputs.request_log.configs_given import sessions_given, split_given
+from rollcall.inputs.request_log.broker_settings import SettingsSeen, sessions_given, split_given
 from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.lines.tail import LogTail, Position
@@ -43,8 +43,58 @@ from rollcall.jobs.shadow.earlier_home import finish_earlier
 from rollcall.jobs.stream.upkeep import Beside, Upkeep
 from rollcall.programs.errors import UserError
 from rollcall.programs.log_lines import log_to_standard_error
+from rollcall.programs.stop_signal import StopSignal
+from rollcall.programs.terminal import Teller
+from rollcall.programs.visible import visible
+from rollcall.shown.watch import RebalanceLines
 from rollcall.tables.home import Home, HomeError
 from rollcall.tables.home_tables import open_requests
+from rollcall.tables.job_status import StatusWriter
+
+POLL_S = 0.1
+
+
+class ShadowProgram:
+    """Runs a shadow on a home; one in a process."""
+
+    def __init__(self, home: Home, console: Console) -> None:
+        self.teller = Teller(console)
+        self.stop, self.status = StopSignal(), StatusWriter(home.path)
+        self._home, self._rebalances = home, RebalanceLines(home.path)
+
+    def follow(self, following: Following, besides: Sequence[Beside]) -> int:
+        """Follows it, while others work beside it; returns the exit status: 1 if it failed."""
+        for beside in besides:
+            beside.start()
+        self.teller.say(f"rollcall: following {following.source.shown} on {self._home.shown}; Ctrl-C stops it.")
+        for line in following.source.not_known:
+            self.teller.say(f"rollcall: {line}")
+        has_more = False
+        while following.failure is None and not self.stop.wait(0 if has_more else POLL_S):
+            has_more = following.step()
+            self.teller.attempt(self._tell_rebalances)
+        following.finish()
+        for beside in besides:
+            beside.stop()
+        return self._report(following)
+
+    def _report(self, following: Following) -> int:
+        if following.failure is not None and not self.stop.wait(0):
+            self.status.failed(*following.failure)
+            print(f"rollcall: the shadow failed: {visible(following.failure.reason)}", file=sys.stderr)
+            return 1
+        self.status.stopped()
+        for line in following.source.closing_lines():
+            self.teller.say(line)
+        counts = following.source.counts
+        self.teller.say(f"rollcall: the shadow has stopped; {counts}. Start it again to continue from there.")
+        return 0
+
+    def _tell_rebalances(self) -> None:
+        """Prints the rebalances that the home's tables have shown since the last call."""
+        for line in self._rebalances.look():
+            self.teller.say(line)
+
 
 # The kinds of homes that shadows make, as `home.json` names them.
 SHADOW = "shadow"
@@ -201,7 +251,7 @@ def _follow_source(
 
 
 def _printed_or_not(home: Home, asked: FollowedInputs) -> FollowedInputs:
-    """The same with whether the log is a broker's server.log; a home that follows one goes on so. Raises UserError."""
+    """Return the inputs with whether the log is a server.log, by its lines or the home's note. Raises UserError."""
     if not asked.log:
         return asked
     kind = home.read_note().get("kind")

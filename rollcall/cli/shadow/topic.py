@@ -10,9 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from rollcall.answers.sql.named_partitions import named_partitions
-from rollcall.cli.shadow.cluster_url import SCHEME, servers_of
-from rollcall.inputs.following.followed_cluster import FollowedCluster
-from rollcall.inputs.following.group_sessions import ask_sessions
+from rollcall.inputs.following.followed_cluster import FollowedCluster, ask_sessions
 from rollcall.inputs.following.listed_offsets import ANSWER_WITHIN_S, quiet
 from rollcall.inputs.following.log_ends_sampler import LogEndsSampler
 from rollcall.inputs.following.topic_source import TopicKept, TopicSource
@@ -23,6 +21,7 @@ from rollcall.jobs.log_config import WRITER
 from rollcall.programs.errors import ConfigError
 from rollcall.programs.kafka_options import client_settings
 from rollcall.serve.gateway.upstream.answered_version import answered_version
+from rollcall.serve.listeners.addresses import CLUSTER_SCHEME, servers_of
 from rollcall.tables.home import Home, HomeError
 from rollcall.tables.home_tables import open_quarantine
 
@@ -32,7 +31,7 @@ def topic_config(source: str, conf: Path | None) -> JobConfig:
     try:
         servers = ",".join(servers_of(source))
     except ValueError:
-        form = f"is not of the form {SCHEME}host:port or {SCHEME}host:port,host:port"
+        form = f"is not of the form {CLUSTER_SCHEME}host:port or {CLUSTER_SCHEME}host:port,host:port"
         raise ConfigError(form, "FROM", source) from None
     return load_config(
         conf,
@@ -56,11 +55,11 @@ class FollowedTopic:
         options = dict(config.kafka_options)
         servers = options["kafka.bootstrap.servers"]
         self.settings = client_settings(options)
-        self.cluster = FollowedCluster(self.settings, f"FROM={SCHEME}{servers}")
+        self.cluster = FollowedCluster(self.settings, f"FROM={CLUSTER_SCHEME}{servers}")
         check_cluster(home, self.cluster.open(), has_commits=has_commits)
         self.kafka_version = answered_version(self.settings)
         taken_for = "" if self.kafka_version is None else f", taken for Kafka {self.kafka_version},"
-        self.shown = f"{TOPIC} of {SCHEME}{servers}{taken_for}"
+        self.shown = f"{TOPIC} of {CLUSTER_SCHEME}{servers}{taken_for}"
 
     def source(self, kept: TopicKept | None, sessions: Mapping[str, int] | None = None) -> TopicSource:
         """Begins to follow it. kept: what the home holds of it; None: nothing yet. sessions: by group id, session

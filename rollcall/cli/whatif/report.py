@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.table import Table
 
 from rollcall.answers.whatif.answer import WhatIfAnswer, assumptions, share_of, total
-from rollcall.answers.whatif.fidelity import Fidelity
 from rollcall.history.words import second
 from rollcall.programs.terminal import add_row, say, text_of
 from rollcall.programs.typed import as_typed
@@ -107,7 +106,11 @@ def _tell_fidelity(console: Console, found: WhatIfAnswer) -> None:
         f"fidelity of the baseline: {share_of(fidelities.values()):.1%} of rebalances are reproduced with their "
         f"causes; {same} of {len(fidelities)} groups have exactly the recorded ones",
     )
-    parted = {group_id: each for group_id, each in fidelities.items() if not _is_faithful(each)}
+    parted = {
+        group_id: each
+        for group_id, each in fidelities.items()
+        if not (each.has_same_rebalances and each.is_stopped_alike)
+    }
     if not parted:
         return
     table = Table(title="groups whose baseline parts from the recording", title_justify="left")
@@ -126,10 +129,6 @@ def _tell_fidelity(console: Console, found: WhatIfAnswer) -> None:
     show_table(console, table)
     if len(parted) > SHOWN_GROUPS:
         say(console, f"  and {len(parted) - SHOWN_GROUPS} more")
-
-
-def _is_faithful(fidelity: Fidelity) -> bool:
-    return fidelity.has_same_rebalances and fidelity.is_stopped_alike
 
 
 def _tell_compared(console: Console, found: WhatIfAnswer) -> None:

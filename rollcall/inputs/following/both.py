@@ -13,8 +13,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 from rollcall.inputs.both_inputs import BothMerged, lines_beside, merging_lines
+from rollcall.inputs.following.following import last_state
 from rollcall.inputs.following.merging_feed import BESIDE_LINES, BESIDE_REQUESTS, Group, MergingFeed, MergingState, Rule
-from rollcall.inputs.following.numbered_state import last_state
 from rollcall.inputs.following.printed_source import PrintedKept
 from rollcall.inputs.following.request_source import ShadowState
 from rollcall.inputs.following.source import Part

@@ -1,4 +1,4 @@
-"""A cluster whose topic is followed: its id, the topic and its partitions, names of other topics.
+"""A cluster whose topic is followed: its id, the topic and its partitions, names of other topics, groups' sessions.
 
 Knows confluent-kafka's admin client. Must not know what answers are used for.
 """
@@ -8,13 +8,16 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, NamedTuple
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
+from rollcall.coordinator_udfs.protocol.group_configs import GROUP_KEYS, SESSION_TIMEOUT
 from rollcall.inputs.following.listed_offsets import ANSWER_WITHIN_S, LATEST, ListedOffsets, answered
 from rollcall.inputs.offsets_topic import TOPIC
-from rollcall.programs.errors import NO_RIGHT_TO_TOPIC, NO_TOPIC, ClusterError
+from rollcall.programs.errors import NO_RIGHT_TO_TOPIC, NO_TOPIC, ClusterError, ConfigError
+from rollcall.programs.kafka_options import client_settings
 
 NAMES_WITHIN_S = 3
 ASK_AGAIN_AFTER_S = 30.0
@@ -84,3 +87,48 @@ class FollowedCluster(ListedOffsets):
         if self._said is not None and self._said.code() not in _NOBODY:
             return str(self._said.str()).rstrip(".")
         return f"no broker answered within {ANSWER_WITHIN_S:g} s" if error.code() in _NOBODY else error.str()
+
+
+_WITHIN_S = 15.0
+_DENIED = (KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
+_TAKEN_FOR = f"their members' sessions are taken for {int(GROUP_KEYS[SESSION_TIMEOUT].default) // 1000} s long"
+
+
+class Sessions(NamedTuple):
+    """What a cluster says of its groups' sessions."""
+
+    by_group: dict[str, int]
+    """ms, of the groups that may be described."""
+    says: str
+    """A sentence for the user about the other groups; empty: there are none."""
+
+
+def ask_sessions(options: Mapping[str, str]) -> Sessions:
+    """Asks once. options: settings `kafka.*`."""
+    try:
+        admin = AdminClient({**client_settings(options), "log_level": "0"})
+        listed = admin.list_consumer_groups(request_timeout=_WITHIN_S).result().valid
+        asked = [ConfigResource(ConfigResource.Type.GROUP, group.group_id) for group in listed]
+        answers = admin.describe_configs(asked, request_timeout=_WITHIN_S) if asked else {}
+    except ConfigError as error:
+        return Sessions({}, f"{error}; what is set for consumer groups cannot be asked: {_TAKEN_FOR}.")
+    except KafkaException as error:
+        return Sessions({}, f"what is set for consumer groups is not known ({error.args[0].str()}): {_TAKEN_FOR}.")
+    found: dict[str, int] = {}
+    denied: list[str] = []
+    for resource, answer in answers.items():
+        try:
+            entry = answer.result().get(SESSION_TIMEOUT)
+        except KafkaException as error:
+            denied.append(_reason(error))
+            continue
+        if entry is not None:
+            found[resource.name] = int(entry.value)
+    if not denied:
+        return Sessions(found, "")
+    return Sessions(found, f"of {len(denied)} groups it is not known what is set for them ({denied[0]}): {_TAKEN_FOR}.")
+
+
+def _reason(error: KafkaException) -> str:
+    failure = error.args[0]
+    return "no right DESCRIBE_CONFIGS on the group" if failure.code() in _DENIED else str(failure.str())

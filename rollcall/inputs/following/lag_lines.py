@@ -44,17 +44,15 @@ class LagLines:
         if self._lines < SAID_AFTER_LINES <= self._lines + len(lines) and not self._news.lines:
             tell("no line of the log is of FETCH or LIST_OFFSETS: how far groups are behind is not known.")
         self._lines += len(lines)
-        self._maybe_write(self._clock())
-        return lines
-
-    def close(self) -> None:
-        append_lag(self._home, self._news.rest())
-        self._tail.close()
-
-    def _maybe_write(self, now: float) -> None:
+        now = self._clock()
         if self._news.count >= ROWS_AT_ONCE or now - self._written_at >= WRITE_EVERY_S:
             self._written_at = now
             append_lag(self._home, self._news.take())
         if now - self._stood_at >= STOOD_EVERY_S:
             self._stood_at = now
             append_lag(self._home, self._news.stood())
+        return lines
+
+    def close(self) -> None:
+        append_lag(self._home, self._news.rest())
+        self._tail.close()

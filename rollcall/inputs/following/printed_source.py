@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from rollcall.inputs.following.following import last_state
 from rollcall.inputs.following.merging_feed import Known
-from rollcall.inputs.following.numbered_state import last_state
 from rollcall.inputs.following.source import LogSource, Tail
 from rollcall.inputs.printed.groups.live_groups import Given, LiveGroups
 from rollcall.inputs.printed.growing_log import GrowingLog, Read

@@ -13,11 +13,10 @@ import msgspec
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.kafka_versions import KafkaVersion
+from rollcall.inputs.following.following import last_state
 from rollcall.inputs.following.merging_feed import Known
-from rollcall.inputs.following.numbered_state import last_state
 from rollcall.inputs.following.source import LogSource, Tail
-from rollcall.inputs.request_log.broker_settings import SettingsSeen
-from rollcall.inputs.request_log.configs_given import split_given
+from rollcall.inputs.request_log.broker_settings import SettingsSeen, split_given
 from rollcall.inputs.request_log.group_rows import GroupRows
 from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.lines.tail import Position

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from rollcall.inputs.following.following import last_state
 from rollcall.inputs.following.group_documents import GroupDocuments, Stored
 from rollcall.inputs.following.merging_feed import Known
-from rollcall.inputs.following.numbered_state import last_state
 from rollcall.inputs.following.source import Source
 from rollcall.inputs.following.topic_tail import Places, TopicTail
 from rollcall.inputs.offsets_topic import SOURCE

@@ -17,7 +17,7 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from rollcall.inputs.offsets_topic.record_names import shown_by_both
+from rollcall.inputs.offsets_topic import shown_by_both
 from rollcall.inputs.tolerances import SAME_FACT_WITHIN_MS, is_near
 from rollcall.schemas.causes import Cause, CauseKind, EndCause, row_of
 from rollcall.schemas.effects import (

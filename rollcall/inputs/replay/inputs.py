@@ -1,4 +1,6 @@
-"""The input of a replay: a request log, a dump of __consumer_offsets, what is printed, or several of these as one.
+"""The input of a replay: which it is by the paths that a user names, and how it is read.
+
+It is a request log, a dump of __consumer_offsets, what is printed, or several of these as one.
 
 Each is read whole, then a pool of processes works on the groups. Must not know a line's text, a record, a rule of the
 protocol or how answers are compared.
@@ -6,6 +8,7 @@ protocol or how answers are compared.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -15,18 +18,21 @@ from zoneinfo import ZoneInfo
 from rich.console import Console
 
 from rollcall.inputs.both_inputs import BothMerged, merging_lines
+from rollcall.inputs.file_kinds import FileKind, kind_of
+from rollcall.inputs.not_understood import not_understood
+from rollcall.inputs.printed.lines.files import STANDARD_INPUT, files_of, path_of
 from rollcall.inputs.quarantined import quarantine_of_lines
 from rollcall.inputs.replay.bucket_rows import write_bucket, write_lag
 from rollcall.inputs.replay.printed import PrintedInput
-from rollcall.inputs.replay.row_files import RowFiles
-from rollcall.inputs.replay.spill import Work
+from rollcall.inputs.replay.spill import RowFiles, Work
 from rollcall.inputs.replay.spilled_dump import Records, SpilledDump
 from rollcall.inputs.replay.spilled_log import read_log
-from rollcall.inputs.request_log.configs_given import sessions_given
-from rollcall.inputs.request_log.lines.files import LogFile, about_bytes_of
+from rollcall.inputs.request_log.broker_settings import sessions_given
+from rollcall.inputs.request_log.lines.files import LogFile, about_bytes_of, in_order
 from rollcall.inputs.request_log.parity import Parity
 from rollcall.inputs.request_log.recorded import Quarantined, Tally
 from rollcall.jobs.log_config import replay_config
+from rollcall.programs.errors import UserError
 from rollcall.programs.terminal import say
 from rollcall.shown.replay_report import Replayed, say_log
 from rollcall.tables.home import Home
@@ -191,3 +197,49 @@ class Input:
             if causes[0]:
                 said = "of {} causes of rebalances the topic proves {}, {} are inferred, and {} are open: {}"
                 say(console, said.format(*causes, "docs/offsets-topic.md has the rules"))
+
+
+class InputError(UserError):
+    """Inputs that cannot be replayed together; the text says so."""
+
+
+def input_of(paths: Sequence[Path], given: Mapping[str, str], zone: ZoneInfo) -> Input:
+    """The input in some paths, each file by its own kind. given: settings of the broker and of groups that are known.
+
+    A file of an unknown kind goes with printed logs, since an application's client may print nothing, or with request
+    logs. Beside a dump it is ignored.
+
+    Raises InputError: a path is not there, two have dumps, or a setting that nothing in them uses; NotUnderstood: all
+    are of an unknown kind; UserError, DumpError, ConfigError.
+    """
+    for path in paths:
+        if str(path) != STANDARD_INPUT and not path.exists():
+            raise InputError(f"LOG={path}: there is no such file or folder.")
+    kinds = {file: kind_of(file) for file in files_of([*map(str, paths)])}
+    logs, dumps, printed, unknown = (
+        [file for file, kind in kinds.items() if kind is one]
+        for one in (FileKind.REQUESTS, FileKind.DUMP, FileKind.PRINTED, FileKind.UNKNOWN)
+    )
+    if not (logs or dumps or printed):
+        raise not_understood(paths, are_empty=not about_bytes_of(map(path_of, unknown)))
+    if printed or logs:
+        (printed or logs).extend(unknown)
+    with_dumps = [path for path in paths if any(path in (place, *place.parents) for place in map(Path, dumps))]
+    if len(with_dumps) > 1:
+        raise InputError(
+            f"LOG={' '.join(map(str, with_dumps))}: names {len(with_dumps)} dumps of __consumer_offsets. One is "
+            "replayed: put the files of one topic into a folder."
+        )
+    if given and not dumps and not logs:
+        raise InputError(f"SET={next(iter(given))}: is said of a request log or a dump, and {printed[0]} is neither.")
+    topic = TopicInput([*map(path_of, dumps)], given) if dumps else None
+    log = LogInput(in_order(_labels(logs, paths), zone), given, zone, printed) if logs else None
+    return Input(log, topic, PrintedInput(printed, zone) if printed else None, unknown)
+
+
+def _labels(logs: Sequence[str], paths: Sequence[Path]) -> dict[Path, str]:
+    """Files of a request log, each with its name below the folder that has all, as messages and evidence name it."""
+    files = [*map(path_of, logs)]
+    is_folder = len(paths) == 1 and paths[0].is_dir()
+    root = paths[0] if is_folder else os.path.commonpath([file.absolute().parent for file in files])
+    return {file: os.path.relpath(file, root) for file in files}

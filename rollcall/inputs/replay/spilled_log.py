@@ -21,13 +21,13 @@ from rollcall.inputs.printed.broker_version import broker_version_in
 from rollcall.inputs.replay.spill import Piece, Spill, Work, bucket_of, pieces_of
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.entries import Entry, decode, encode
+from rollcall.inputs.request_log.following.group_model import Listener
 from rollcall.inputs.request_log.group_following import follow
 from rollcall.inputs.request_log.lines.files import LogFile, about_bytes_of
+from rollcall.inputs.request_log.lines.reading import Placed, SectionReading, each_once, in_order
 from rollcall.inputs.request_log.lines.sections import Section, sections_in
 from rollcall.inputs.request_log.lines.silences import Silences
-from rollcall.inputs.request_log.listener import Listener
 from rollcall.inputs.request_log.recorded import LoggedRequest, Quarantined, Tally
-from rollcall.inputs.request_log.section_reading import Placed, SectionReading, each_once, in_order
 from rollcall.inputs.request_log.survey import Survey, Surveying, is_looked_at
 from rollcall.inputs.request_log.topic_metadata import TopicMetadata
 from rollcall.programs.processes import note_done

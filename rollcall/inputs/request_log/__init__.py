@@ -2,7 +2,7 @@
 
     lines/       from file to request: files.py (rotated, compressed, of several brokers), tail.py (a file that grows),
                  clock.py (local timestamps), wire.py (JSON as messages), line.py (one line: used, skipped or
-                 unreadable), reading.py (each line counted), work_times.py, in_order.py,
+                 unreadable), reading.py (each line counted, when its requests were worked on, sections),
                  silences.py (when a broker was away), connections.py (when it began anew)
     following/   one group as the log shows it: follower.py uses three objects: order.py (what is to be taken),
                  group_model.py (the core's group, tried on copies), clock.py (deadlines and absences, with

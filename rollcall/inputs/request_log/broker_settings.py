@@ -1,7 +1,8 @@
 """Broker settings that a log shows, under Kafka's keys, for users who do not know the broker's settings. The wait of a
 new group's first member shows the initial delay. A member refused by a full group shows the maximum size. Accepted and
 refused session timeouts show their bounds. An Empty group's assignment epoch shows Kafka's version. Only settings that
-differ from the defaults are given.
+differ from the defaults are given. And how a user spells settings of single groups:
+`groups.orders.consumer.session.timeout.ms=8000` among the broker's.
 
 Knows JoinGroups, ConsumerGroupDescribes and their answers; keeps a few numbers in all, and the latest generation of
 each group.
@@ -14,9 +15,11 @@ from dataclasses import dataclass, field
 
 from rollcall.coordinator_udfs.protocol.config import KEYS, GroupConfig
 from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState
+from rollcall.coordinator_udfs.protocol.group_configs import GROUP_KEYS, SESSION_TIMEOUT, UnfitConfig, value_of
 from rollcall.coordinator_udfs.protocol.kafka_versions import DIFFERENCES, KafkaVersion
 from rollcall.inputs.request_log.recorded import LoggedRequest
 from rollcall.inputs.tolerances import DELAY_LATE_MS
+from rollcall.programs.errors import ConfigError
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (
     ConsumerGroupDescribeRequest,
@@ -166,3 +169,37 @@ def _shows_default_delay(wait_ms: float) -> bool:
     """Whether a first member's wait is about a multiple of the default delay."""
     default_ms = _DEFAULTS.group_initial_rebalance_delay_ms
     return wait_ms >= default_ms and wait_ms % default_ms <= DELAY_LATE_MS
+
+
+PREFIX = "groups."
+GroupConfigs = dict[str, dict[str, str]]
+"""By group id, what is set only for it, by Kafka's keys."""
+
+
+def sessions_given(given: Mapping[str, str]) -> dict[str, int]:
+    """By group id, how long members of consumer groups may be silent, ms. Raises ConfigError, as split_given."""
+    _, of_groups = split_given(given)
+    return {group: int(configs[SESSION_TIMEOUT]) for group, configs in of_groups.items() if SESSION_TIMEOUT in configs}
+
+
+def split_given(given: Mapping[str, str]) -> tuple[dict[str, str], GroupConfigs]:
+    """The broker's settings, and what is set for single groups. A group's id may have dots in it.
+
+    Raises ConfigError: a setting of a group that ends with no key, or whose value does not fit.
+    """
+    broker: dict[str, str] = {}
+    of_groups: GroupConfigs = {}
+    for name, value in given.items():
+        if not name.startswith(PREFIX):
+            broker[name] = value
+            continue
+        rest = name.removeprefix(PREFIX)
+        key = next((each for each in GROUP_KEYS if rest.endswith(f".{each}") and rest != f".{each}"), "")
+        if not key:
+            example = f"{PREFIX}orders.{SESSION_TIMEOUT}"
+            raise ConfigError(f"is not of the form groups.GROUP.KEY, as {example}", name, value)
+        try:
+            of_groups.setdefault(rest.removesuffix(f".{key}"), {})[key] = value_of(key, value)
+        except UnfitConfig as unfit:
+            raise ConfigError(str(unfit), name, value) from None
+    return broker, of_groups

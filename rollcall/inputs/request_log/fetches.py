@@ -237,7 +237,7 @@ class FetchReader:
 
 
 def _listed(line: _ListOffsetsLine, at_ms: int) -> Iterator[LogEnd]:
-    """Starts and ends of logs; for read_committed the answer has the last stable offset, which is no log end."""
+    """Starts and ends of logs; for read_committed the answer has the last stable offset, which is not a log end."""
     asked = {(t.name, one.partition_index): one.timestamp for t in line.request.topics for one in t.partitions}
     is_stable = line.request.isolation_level == _READ_COMMITTED
     for topic in line.response.topics:

@@ -11,23 +11,24 @@ Knows how the parts go together; knows no rule of any of them, no file and no ot
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from operator import attrgetter
+from typing import Generic, TypeVar
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.step import expire_due
 from rollcall.inputs.request_log.following.follower import Follower
-from rollcall.inputs.request_log.following.group_model import GroupModel
+from rollcall.inputs.request_log.following.group_model import GroupModel, Listener, Numbered
 from rollcall.inputs.request_log.following.topic_names import TopicNames
-from rollcall.inputs.request_log.lines.in_order import InOrder
 from rollcall.inputs.request_log.lines.line import UNSEEN_PROTOCOL
-from rollcall.inputs.request_log.listener import Listener, Numbered
 from rollcall.inputs.request_log.recorded import LoggedRequest, Tally
 from rollcall.inputs.request_log.survey import Survey, WaitsToCome
 from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest
 
+T = TypeVar("T")
 LOOK_AHEAD_MS = 10_000
 """How much of the log is read beyond the request being taken: inferences from later lines need no more."""
 LOOK_AHEAD_REQUESTS = 500
@@ -110,3 +111,31 @@ def follow(
     for group in groups.values():
         group.finish()
     yield read
+
+
+class InOrder(Generic[T]):
+    """Things in the order of a number each; equal ones in the order in which they were added."""
+
+    def __init__(self, key: Callable[[T], float]) -> None:
+        self._key = key
+        self._held: list[T] = []
+        self._added: list[T] = []
+
+    def add(self, item: T) -> None:
+        """Adds one, nearly always behind those that are held."""
+        self._added.append(item)
+
+    def take_before(self, bound: float, at_most: int | None = None) -> list[T]:
+        """Takes all that are below the bound, in order, or the first of them."""
+        held, added, key = self._held, self._added, self._key
+        if added:
+            added.sort(key=key)
+            tail = bisect_right(held, key(added[0]), key=key)
+            held[tail:] = sorted(held[tail:] + added, key=key)
+            added.clear()
+        count = bisect_left(held, bound, key=key)
+        if at_most is not None:
+            count = min(count, at_most)
+        taken = held[:count]
+        del held[:count]
+        return taken

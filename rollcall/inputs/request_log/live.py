@@ -22,15 +22,13 @@ from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.following.follower import Follower
-from rollcall.inputs.request_log.following.group_model import GroupModel
+from rollcall.inputs.request_log.following.group_model import GroupModel, Listener, Numbered
 from rollcall.inputs.request_log.following.rest_proofs import RestProofs
 from rollcall.inputs.request_log.following.topic_names import TopicNames
 from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.lines.line import LineReader
-from rollcall.inputs.request_log.lines.reading import Reading
+from rollcall.inputs.request_log.lines.reading import Reading, WorkTimes
 from rollcall.inputs.request_log.lines.silences import LiveSilences
-from rollcall.inputs.request_log.lines.work_times import WorkTimes
-from rollcall.inputs.request_log.listener import Listener, Numbered
 from rollcall.inputs.request_log.recorded import LoggedRequest, Quarantined, Tally
 from rollcall.inputs.request_log.survey import CameBack, Survey
 from rollcall.inputs.tolerances import BACK_SHOWN_WITHIN_MS, BROKER_SILENT_MS, LINE_LATE_MS, RETURN_WITHIN_MS

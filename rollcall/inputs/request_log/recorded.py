@@ -1,4 +1,4 @@
-"""The shapes that come out of a log: requests with the answers that were recorded for them, and lines that are none.
+"""The shapes that come out of a log: requests with their recorded answers, and lines that are not requests.
 
 Knows the shapes; knows no line's text and no rule of the protocol.
 """
@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN
-from rollcall.inputs.request_log.explaining.session_bounds import SessionBounds
 from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.lines.wire import Message
 from rollcall.schemas.errors import Error
@@ -24,6 +23,47 @@ from rollcall.schemas.messages import (
     Response,
     SyncGroupRequest,
 )
+
+UNITS_MS = (60_000, 30_000, 15_000, 10_000, 5_000, 1_000, 500, 100, 10, 1)
+"""People set round numbers: the roundest that fits is the likeliest."""
+
+
+@dataclass(slots=True)
+class SessionBounds:
+    """A session is longer than `outlived_ms` and at most `ended_ms`; 0: not known."""
+
+    outlived_ms: int = 0
+    ended_ms: int = 0
+
+    def narrow(self, outlived_ms: int, ended_ms: int) -> None:
+        """Adds a silence: both bounds hold, unless they contradict each other; then the session timeout has changed."""
+        lower = max(self.outlived_ms, outlived_ms)
+        upper = min(ended for ended in (self.ended_ms, ended_ms) if ended) if self.ended_ms or ended_ms else 0
+        if upper and lower >= upper:
+            lower, upper = outlived_ms, ended_ms
+        self.outlived_ms, self.ended_ms = lower, upper
+
+    def hold(self, session_ms: int) -> bool:
+        """Whether a session of this length is possible."""
+        return self.outlived_ms < session_ms and (not self.ended_ms or session_ms <= self.ended_ms)
+
+    @property
+    def likely_ms(self) -> int:
+        """The roundest length between the bounds, if there are several the middle one; 0: there is no upper bound."""
+        if not self.ended_ms:
+            return 0
+        middle = (self.outlived_ms + self.ended_ms) // 2
+        for unit in UNITS_MS:
+            fitting = range((self.outlived_ms // unit + 1) * unit, self.ended_ms + 1, unit)
+            if fitting:
+                return min(fitting, key=lambda each: abs(each - middle))
+        return self.ended_ms
+
+    @property
+    def text(self) -> str:
+        """As a report says it: 7.4 to 9.1 s."""
+        return f"{self.outlived_ms / 1000:.1f} to {self.ended_ms / 1000:.1f} s"
+
 
 _REASONS_KEPT = 200
 """At most this many reasons to pass a line over are counted apart: there are fewer than a hundred APIs."""

@@ -17,10 +17,10 @@ from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.state_codec import decode, encode
 from rollcall.inputs.request_log.explaining.inferred_causes import PartitionCounts
+from rollcall.inputs.request_log.following.group_model import Listener
 from rollcall.inputs.request_log.following.rest_proofs import RestProofs
 from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.lines.silences import LiveSilences
-from rollcall.inputs.request_log.listener import Listener
 from rollcall.inputs.request_log.live import Held, LiveImport
 from rollcall.inputs.request_log.recorded import GivenUp, LoggedRequest, Quarantined, Tally
 from rollcall.inputs.request_log.topic_metadata import Shown

@@ -21,14 +21,13 @@ from zoneinfo import ZoneInfo
 
 from rollcall.coordinator_udfs.protocol.consumer.refusals import JOIN, LEAVE
 from rollcall.coordinator_udfs.protocol.kafka_versions import version_reached
-from rollcall.inputs.request_log.broker_settings import SettingsSeen
-from rollcall.inputs.request_log.configs_given import GroupConfigs, split_given
+from rollcall.inputs.request_log.broker_settings import GroupConfigs, SettingsSeen, split_given
 from rollcall.inputs.request_log.following.topic_names import TopicNames
 from rollcall.inputs.request_log.lines.files import files_in_order
+from rollcall.inputs.request_log.lines.reading import SectionReading
 from rollcall.inputs.request_log.lines.sections import sections_in
 from rollcall.inputs.request_log.lines.silences import Silences
 from rollcall.inputs.request_log.recorded import LoggedRequest
-from rollcall.inputs.request_log.section_reading import SectionReading
 from rollcall.inputs.request_log.topic_metadata import TopicMetadata
 from rollcall.inputs.tolerances import RETURNED_AT_ONCE_MS
 from rollcall.schemas.errors import Error

@@ -59,14 +59,11 @@ class TopicIds:
                     for one in topic.partitions:
                         self._note_offset(client, topic.name, one.partition_index, one.committed_offset)
             case OffsetFetchRequest():
-                self._read_fetched(client, entry)
-
-    def _read_fetched(self, client: Client, entry: LoggedRequest) -> None:
-        response = entry.recorded.response
-        assert isinstance(response, OffsetFetchResponse)
-        for topic in (topic for group in response.groups for topic in group.topics):
-            for part in topic.partitions:
-                self._note_offset(client, topic.name, part.partition_index, part.committed_offset)
+                response = entry.recorded.response
+                assert isinstance(response, OffsetFetchResponse)
+                for fetched in (topic for group in response.groups for topic in group.topics):
+                    for part in fetched.partitions:
+                        self._note_offset(client, fetched.name, part.partition_index, part.committed_offset)
 
     def saw(self, fetched: Fetched) -> None:
         """A client fetches a topic that is named by id."""

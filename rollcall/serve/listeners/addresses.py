@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from rollcall.programs.errors import ConfigError
 
@@ -54,3 +55,15 @@ def parse_address(key: str, text: str) -> Address:
         return Address.from_text(text)
     except ValueError as unfit:
         raise ConfigError(str(unfit), key, text) from None
+
+
+CLUSTER_SCHEME = "kafka://"
+
+
+def servers_of(text: str) -> list[str]:
+    """Return the servers of `kafka://host:port,host:port`, each as Kafka's clients write it. Raises ValueError."""
+    parts = urlsplit(text)
+    servers = [Address.from_text(server) for server in parts.netloc.split(",")]
+    if not text.startswith(CLUSTER_SCHEME) or not all(server.host for server in servers) or parts.path.strip("/"):
+        raise ValueError("is not an address of a cluster")
+    return [str(server) for server in servers]

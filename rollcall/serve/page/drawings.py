@@ -10,11 +10,10 @@ from collections.abc import Callable
 from rollcall.answers.pictures.lag import lag_around, with_lag
 from rollcall.answers.pictures.ownership import ownership
 from rollcall.answers.pictures.period import NothingToShow, Period, colours_of, latest_period, period_of
-from rollcall.answers.pictures.rebalance import rebalance
 from rollcall.answers.pictures.scene import Column, Columns, Curves, Kind, Lanes
 from rollcall.answers.pictures.slack import heartbeat_slack
 from rollcall.answers.pictures.svg import svg_of
-from rollcall.answers.pictures.timeline import timeline
+from rollcall.answers.pictures.timeline import rebalance, timeline
 from rollcall.answers.why.explanation import Explanation
 from rollcall.answers.why.past import EVER
 from rollcall.history.facts import MEMBERSHIPS, effects_in, facts_of

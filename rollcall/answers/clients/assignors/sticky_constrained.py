@@ -64,24 +64,15 @@ class _Quotas:
         self._under = deque(sorted(self._under, key=java_string_order))
         self._exact = deque(sorted(self._exact, key=java_string_order))
         for partition in partitions:
-            if not self._under:
-                self._give_extra(self._exact[0], partition)
+            is_under = bool(self._under)
+            member_id = (self._under or self._exact).popleft()
+            self.assignment[member_id].append(partition)
+            if not is_under:
+                self._count_extra()
+            elif len(self.assignment[member_id]) < self._least:
+                self._under.append(member_id)
             else:
-                self._fill_under(partition)
-
-    def _fill_under(self, partition: TopicPartition) -> None:
-        """Gives a partition to the next member under the least."""
-        member_id = self._under.popleft()
-        self.assignment[member_id].append(partition)
-        if len(self.assignment[member_id]) < self._least:
-            self._under.append(member_id)
-        else:
-            self._offer_extra(member_id)
-
-    def _give_extra(self, member_id: str, partition: TopicPartition) -> None:
-        self.assignment[member_id].append(partition)
-        self._exact.remove(member_id)
-        self._count_extra()
+                self._offer_extra(member_id)
 
     def _offer_extra(self, member_id: str) -> None:
         if self._over < self._extras:

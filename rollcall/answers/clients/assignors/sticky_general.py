@@ -28,7 +28,7 @@ def assign_general(
     partitions = partitions_of({topic: counts[topic] for topic in by_demand})
     loads = _Loads(subscribers, owned)
     is_revoking = any([not loads.keep(member_id, owned[member_id]) for member_id in owned])
-    unassigned = [partition for partition in partitions if not loads.is_owned(partition)]
+    unassigned = [partition for partition in partitions if partition not in loads.owner]
     loads.place(unassigned)
     if not is_revoking:
         loads.even_out(unassigned, earlier_owners)
@@ -42,12 +42,9 @@ class _Loads:
     def __init__(self, subscribers: Mapping[str, Sequence[str]], members: Iterable[str]) -> None:
         self.assignment: dict[str, list[TopicPartition]] = {member_id: [] for member_id in members}
         self._subscribers = subscribers
-        self._owner: dict[TopicPartition, str] = {}
+        self.owner: dict[TopicPartition, str] = {}
         self._rank = {member_id: rank for rank, member_id in enumerate(sorted(self.assignment, key=java_string_order))}
         self._movements = PartitionMovements()
-
-    def is_owned(self, partition: TopicPartition) -> bool:
-        return partition in self._owner
 
     def keep(self, member_id: str, partitions: Sequence[TopicPartition]) -> bool:
         """Lets a member keep what it still subscribes to. True if that is everything."""
@@ -74,7 +71,7 @@ class _Loads:
     def _improve(self, partition: TopicPartition, earlier_owner: str | None) -> bool:
         subscribers = self._subscribers[partition.topic]
         lightest = min(subscribers, key=self._weight)
-        two_fewer = len(self.assignment[self._owner[partition]]) - 2
+        two_fewer = len(self.assignment[self.owner[partition]]) - 2
         if len(self.assignment[lightest]) > two_fewer:
             return False
         preferred = (each for each in subscribers if each == earlier_owner and len(self.assignment[each]) <= two_fewer)
@@ -83,21 +80,21 @@ class _Loads:
 
     def _move(self, partition: TopicPartition, destination: str) -> None:
         """Takes one partition from this one's owner to the destination, as a substitute where that undoes a swap."""
-        source = self._owner[partition]
+        source = self.owner[partition]
         substitute = self._movements.substitute(partition, source, destination)
-        if self._owner[substitute] != source:
-            self._shift(partition, self._owner[substitute])
+        if self.owner[substitute] != source:
+            self._shift(partition, self.owner[substitute])
         self._shift(substitute, destination)
 
     def _shift(self, partition: TopicPartition, destination: str) -> None:
-        source = self._owner[partition]
+        source = self.owner[partition]
         self._movements.record(partition, source, destination)
         self.assignment[source].remove(partition)
         self._give(partition, destination)
 
     def _give(self, partition: TopicPartition, member_id: str) -> None:
         self.assignment[member_id].append(partition)
-        self._owner[partition] = member_id
+        self.owner[partition] = member_id
 
     def _weight(self, member_id: str) -> tuple[int, int]:
         return len(self.assignment[member_id]), self._rank[member_id]

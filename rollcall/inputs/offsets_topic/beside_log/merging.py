@@ -105,7 +105,7 @@ class Merging:
         self._commits: list[Fact] = []
         """The topic's."""
         self._held: dict[str, Fact] = {}
-        """By member id (empty: of the group), the topic's latest fact that the log has not told; see `_is_held`."""
+        """By member id (empty: of the group), the topic's latest fact that the log lacks; see `_is_held`."""
         self._decided = Decided()
         """Facts decided when taken: commits by the log, and its late facts about a time that was decided before."""
 
@@ -216,7 +216,7 @@ class Merging:
         return held is not None and held.effect == fact.effect and _is_then(held) is not _is_then(fact)
 
     def _tell_held(self, decided: Decided) -> None:
-        """The topic is chosen again: what the log never said is told by the topic's own records."""
+        """Decides the held facts by the topic's own records, now that the topic is chosen again."""
         for fact in self._held.values():
             (decided.topic_kept if self._is_news(fact) else decided.topic_left_out).append(fact)
             self.group.is_member[fact.member_id] = _is_then(fact)

@@ -2,8 +2,8 @@
 
     CreateTime:1795306760415<tab>Partition:0<tab>Offset:0<tab>key<tab>value
 
-A byte that is no plain character stands as \\xHH, so key and value come back as they were; "null" stands for none. The
-command that makes it is in docs/offsets-topic.md. Knows only this format.
+A byte that is not a plain character is written as \\xHH, so key and value come back as they were; "null" stands for
+none. The command that makes it is in docs/offsets-topic.md. Knows only this format.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType
+from rollcall.inputs.offsets_topic import name_of_record
 from rollcall.inputs.offsets_topic.history.departures import Verdict
 from rollcall.inputs.offsets_topic.history.state import NO_RECORD, History, Member
-from rollcall.inputs.offsets_topic.record_names import name_of_record
 from rollcall.schemas import makers
 from rollcall.schemas.causes import CauseCandidate, CauseKind, EndCause
 from rollcall.schemas.consumer_effects import PatternsResolved

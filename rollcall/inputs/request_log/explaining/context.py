@@ -1,5 +1,5 @@
 """The evidence for an explanation: a followed group, a request's recorded answer, and its next requests. Finds what
-these show of a group: who is a member of which generation, who is yet to join, and members' fields. Knows the messages;
+these show of a group: the members of each generation, who is yet to join, and members' fields. Knows the messages;
 infers nothing from them.
 """
 
@@ -191,7 +191,7 @@ class Context(NamedTuple):
 
 
 def gone_member(member_id: str, *, is_expiry: bool) -> GoneMember:
-    """A member of which no request says how it went: by the end of its session, or nothing is known."""
+    """A member that went without a request: its session expired, or the cause is unknown."""
     cause = EndCause.SESSION_EXPIRED if is_expiry else EndCause.UNKNOWN
     return GoneMember(member_id=member_id, end_cause=cause.value)
 

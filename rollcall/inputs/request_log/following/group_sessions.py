@@ -19,12 +19,11 @@ from rollcall.coordinator_udfs.protocol.deadlines import Due
 from rollcall.coordinator_udfs.protocol.group_configs import HEARTBEAT_INTERVAL, SESSION_TIMEOUT, consumer_config_of
 from rollcall.inputs.request_log.explaining.consumers import ClassicRequest, explain_consumer
 from rollcall.inputs.request_log.explaining.context import Explanation, gone_member
-from rollcall.inputs.request_log.explaining.session_bounds import SessionBounds
 from rollcall.inputs.request_log.following.group_model import GroupModel
 from rollcall.inputs.request_log.following.order import Order
 from rollcall.inputs.request_log.following.trial import Trial
 from rollcall.inputs.request_log.lines.line import is_classic_member_id
-from rollcall.inputs.request_log.recorded import LoggedRequest
+from rollcall.inputs.request_log.recorded import LoggedRequest, SessionBounds
 from rollcall.inputs.tolerances import HOLE_MS, SESSION_LATE_MS
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (

@@ -12,17 +12,19 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from heapq import heappop, heappush
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, TypeVar
 from zoneinfo import ZoneInfo
 
 from rollcall.inputs.request_log.lines.clock import LogClock
-from rollcall.inputs.request_log.lines.in_order import in_time
 from rollcall.programs.errors import UserError
 
+T = TypeVar("T")
 _IS_LOG = re.compile(r"\.log($|[.-])|\.gz$")
 _GZIP_MAGIC = b"\x1f\x8b"
 _LINES_TO_FIRST_TIMESTAMP = 1000
@@ -203,3 +205,23 @@ def is_compressed(path: Path) -> bool:
 def opened(path: Path) -> IO[bytes]:
     """A file for reading, decompressed if it has to be."""
     return gzip.open(path) if is_compressed(path) else path.open("rb")  # type: ignore[return-value]
+
+
+def in_time(files: Iterable[tuple[int, Iterator[T]]], time_of: Callable[[T], int]) -> Iterator[tuple[int, T]]:
+    """The things of several files by time, those of each in its order, each with its time.
+
+    A thing that is earlier than one above it in its file counts as that late; of one time those of earlier files come
+    first. files: each with a time that nothing in it is before. A file is begun when its time is reached, so a month of
+    rotated files has few open at once.
+    """
+    waiting = deque(sorted(((from_ms, number, left) for number, (from_ms, left) in enumerate(files))))
+    begun: list[tuple[int, int, T, Iterator[T]]] = []
+    while waiting or begun:
+        if waiting and (not begun or waiting[0][0] <= begun[0][0]):
+            at_ms, number, left = waiting.popleft()
+        else:
+            at_ms, number, thing, left = heappop(begun)
+            yield at_ms, thing
+        for thing in left:
+            heappush(begun, (max(at_ms, time_of(thing)), number, thing, left))
+            break

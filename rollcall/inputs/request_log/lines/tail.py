@@ -107,7 +107,7 @@ class LogTail:
         """Opens the file that the position is in; a new log's is the path itself. False: there is no line in it yet."""
         if not self.position.head:
             return self._begin(self.path)
-        # Else the file was deleted, with the lines of it that were not read.
+        # If no file is the one, it was deleted, with the lines that were not read.
         return self._go_on_in((self.path, *self._siblings())) or self._begin_next()
 
     def _go_on_in(self, paths: Iterable[Path]) -> bool:
