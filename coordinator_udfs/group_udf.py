@@ -191,7 +191,7 @@ def _unfit(requests: DataFrame, settings: StreamSettings) -> Column:
             )
         ),
         *(
-            F.when(~F.is_valid_utf8(column), F.lit(f"{name}: is no UTF-8, shown with what is not replaced"))
+            F.when(~F.is_valid_utf8(column), F.lit(f"{name}: is not UTF-8; the invalid bytes are replaced here"))
             for name, column in (("group_id", group_id), ("request", request))
         ),
     )

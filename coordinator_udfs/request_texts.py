@@ -57,7 +57,7 @@ def read_request(text: str | bytes, group_id: str, *, is_replay: bool = False) -
     except msgspec.ValidationError as error:
         raise RequestError(f"request: {error}") from None
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-        raise RequestError(f"request: is no JSON: {error}") from None
+        raise RequestError(f"request: is not JSON: {error}") from None
     kind: type[Request] = type(request)
     if not is_replay and kind in _OF_A_REPLAY:
         raise RequestError(f"api: {_API_OF[kind]!r} is for a replay alone")

@@ -152,7 +152,7 @@ def decode_with_memory(group_id: str, document: str | bytes) -> tuple[Group, Str
     except msgspec.ValidationError as error:
         raise StateError(f"group {group_id!r}: its stored document does not fit: {error}") from None
     except msgspec.DecodeError as error:
-        raise StateError(f"group {group_id!r}: its stored document is no JSON: {error}") from None
+        raise StateError(f"group {group_id!r}: its stored document is not JSON: {error}") from None
     group = Group(group_id, is_known=stored.is_known, **_fields(stored, GroupFields))
     group.restore(stored.members)
     group.pending = {pending.member_id: pending for pending in stored.pending}

@@ -7,7 +7,7 @@ snake_case, bytes as base64; lines stand in order of time. `"bind": "m1"` on a J
 v0, gives the member id of its answer a name, and `$m1` can be used wherever that id could. `{"at_ms": 5000, "api":
 "Tick"}` lets time pass. Topics have no ids here: where Kafka has TopicId a line has `topic`, the name. They change by
 `{"at_ms": 5000, "api": "CreateTopics", "topics": {"t3": 4}}`, "CreatePartitions" alike, and "DeleteTopics" with a list
-of names; none of these is answered.
+of names; these lines get no answer.
 A line out: at_ms, request_id, api and the fields of the response; with --effects every other fact too, each with its
 `effect` and `group_id`. Before a request every earlier deadline fires; a tie goes to the request; a timer of length
 zero fires behind the request that started it; a Tick fires all up to and at its time; the end of input fires nothing.
@@ -206,7 +206,7 @@ def config_from(pairs: Iterable[str]) -> GroupConfig:
 def _config_after(verb: str, named: Any, config: GroupConfig) -> GroupConfig:
     """The settings once a line has changed the topics. named: counts by topic, for DeleteTopics a list of names.
 
-    Raises TraceError: another shape, a topic that exists already or does not exist, a count that is no larger.
+    Raises TraceError: another shape, a topic that exists already or is unknown, a count that is not larger.
     """
     topics = dict(config.topics or {})
     if verb == "DeleteTopics":

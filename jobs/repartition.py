@@ -86,7 +86,7 @@ def _move(spark: SparkSession, home: Home, partitions: int) -> None:
     if kept.get(_PROVIDER, "") != _ROCKSDB:
         # Spark would notice this only after its start, and the query could not be started again.
         raise HomeError(_refused(home, "UNSUPPORTED_PROVIDER"))
-    # Reading state needs a part of Spark that the first query of a session starts; here is no query.
+    # Reading state needs a part of Spark that the first query of a session starts; this program runs no query.
     _ = spark.streams.active
     try:
         spark._streamingCheckpointManager.repartition(home.checkpoint, partitions)

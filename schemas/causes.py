@@ -203,12 +203,12 @@ REMOVING = tuple(CauseKind(key) for key, row in CAUSES.items() if row.is_trouble
 
 SILENT = tuple(CauseKind(key) for key, row in CAUSES.items() if row.is_silent)
 
-# What fits where nothing says what happened, in the order in which it is told.
+# The causes that fit where nothing says what happened, in the order in which they are shown.
 
 LEFT_WITHOUT_A_WORD = (CauseKind.MEMBER_LEFT, CauseKind.POLL_TIMEOUT)
 """A member left and gave no reason."""
 REMOVED_FROM_AN_EPOCH = (CauseKind.SESSION_EXPIRED, CauseKind.REBALANCE_TIMEOUT)
-"""Its coordinator removed a member of the newer protocols that was not told of it."""
+"""Its coordinator removed a member of the newer protocols, and the member got no answer that says so."""
 GONE_FROM_AN_EPOCH = (*LEFT_WITHOUT_A_WORD, *REMOVED_FROM_AN_EPOCH)
 """A member of an epoch is not in a later one."""
 GONE_FROM_A_GENERATION = (*LEFT_WITHOUT_A_WORD, *SILENT, CauseKind.ADMIN_REMOVED)
@@ -217,7 +217,7 @@ OF_AN_UNSEEN_GENERATION = (
     *(CauseKind.MEMBER_JOINED, *LEFT_WITHOUT_A_WORD, *SILENT, CauseKind.METADATA_CHANGED),
     *(CauseKind.COOPERATIVE_FOLLOWUP, CauseKind.MEMBER_REJOINED),
 )
-"""A classic group formed a generation of which nothing is known but its number."""
+"""A classic group formed a generation, and only its number is known."""
 
 
 def left_without_a_word(*, is_back: bool) -> CauseKind:
@@ -241,7 +241,7 @@ def _said(reason: str, *kinds: CauseKind) -> CauseKind | None:
 
 
 def cause_of_end(end: EndCause) -> CauseKind:
-    """The cause of the rebalance that a member's end sets off; unknown for an end that sets none off."""
+    """The cause of the rebalance that a member's end causes; unknown for an end that causes none."""
     return CauseKind(end) if CAUSES[end].colour else CauseKind.UNKNOWN
 
 

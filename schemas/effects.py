@@ -158,7 +158,7 @@ class MemberIdGiven(Effect, tag=EffectName.MEMBER_ID_GIVEN.value, kw_only=True):
 
 
 class PendingMemberRemoved(Effect, tag=EffectName.PENDING_MEMBER_REMOVED.value, kw_only=True):
-    """An id that was given out is no longer awaited: it left, expired or was refused."""
+    """The group no longer waits for an id that it gave out: it left, expired or was refused."""
 
     member_id: str
     end_cause: EndCause

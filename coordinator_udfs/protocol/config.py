@@ -98,7 +98,7 @@ class ExpressionLimits:
     count: int = 100
     max_bytes: int = 65_536
     unicode_classes: int = 10
-    """In one expression: classes such as `\\pL`, each of which takes 0.2 ms to read."""
+    """Classes such as `\\pL` in one expression; each takes 0.2 ms to read."""
     program_size: int = 2_000
     """Instructions; `orders-.*` has 19, a list of 60 topics with nothing in common about 1,800."""
     topics_bytes: int = 8_388_608

@@ -55,6 +55,6 @@ class WaitsReader:
             except Exception as error:
                 if not self._stop.is_set():
                     why = next(iter(str(error).splitlines()), "")
-                    tell(f"the deadlines in the state cannot be read just now, so batches go on: {why}", is_error=True)
+                    tell(f"cannot read the deadlines in the state, so the batches continue: {why}", is_error=True)
                 continue
             return

@@ -67,7 +67,7 @@ def end_all(is_meant: Callable[[list[str]], bool]) -> None:
 
 
 def mark_of(process: int) -> str | None:
-    """A running process's id and when it began; None of one that has ended."""
+    """A running process's id and when it began; None once it has ended."""
     try:
         fields = (_PROC / str(process) / "stat").read_text().rpartition(")")[2].split()
     except OSError:

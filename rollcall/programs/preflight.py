@@ -111,7 +111,7 @@ def run_online(
 ) -> None:
     """Run a command that needs the network, quietly; Missing with one sentence, or its last lines, when it fails.
 
-    is_said: whether the line that it begins is printed; not where it goes on with what was said before.
+    is_said: whether its first line is printed; False if an earlier line announced it.
     On a terminal the command's newest line is shown in place, so that a long download is seen to move.
     """
     if is_said:

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class ProcessEndedError(UserError):
-    """A process that did a part of the work ended by itself; the text says what that may mean."""
+    """A process that did a part of the work ended early; the text says what that may mean."""
 
 
 class Stopped(Exception):

@@ -102,7 +102,7 @@ def from_texts(kind: Callable[..., Settings], texts: Mapping[str, str], **given:
 
 
 def unknown_key(key: str, known: Iterable[str], otherwise: str = "", prefixes: tuple[str, ...] = ()) -> ConfigError:
-    """That there is no such setting, and which one may be meant, else otherwise. prefixes: by which keys are alike."""
+    """An error that names the unknown setting and the likely one, or `otherwise`. prefixes: ignored in comparisons."""
 
     def short(name: str) -> str:
         for prefix in prefixes:
@@ -206,7 +206,7 @@ def _value(key: Key, kind: Any, text: str) -> Any:
 def _converted(kind: Any, text: str) -> Any:
     """A text as a type: one with `from_text`, a path, topics, a list with commas, else as msgspec reads it.
 
-    Raises ValueError, whose text goes on after `key=value: `.
+    Raises ValueError; its text is shown after `key=value: `.
     """
     if hasattr(kind, "from_text"):
         return kind.from_text(text)

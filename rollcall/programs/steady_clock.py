@@ -1,6 +1,6 @@
 """The time of day that never goes back and never stands still, for what counts silences across processes.
 
-A clock that is set back would let nothing fall due until it has caught up. So this one goes on from where it was, at
+A clock that is set back would let nothing fall due until it has caught up. So this one continues from where it was, at
 the pace of time that passes, and follows the clock on the wall again as soon as that is ahead: it has caught up, it was
 set forward, or the machine has slept. Knows the machine's two clocks; must not know what is timed.
 """

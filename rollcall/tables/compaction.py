@@ -33,7 +33,7 @@ from rollcall.tables.rows import fitted
 ROWS_AT_ONCE = 100_000
 """In memory at a time."""
 ROWS_IN_A_GROUP = 10_000
-"""A reader skips a row group that has none of the values that it looks for."""
+"""A reader skips a row group without the values that it looks for."""
 
 
 class OvertakenError(OSError):

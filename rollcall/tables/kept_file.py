@@ -1,7 +1,7 @@
 """A file in a folder of a table that sums up its history as of one version, so that nobody reads all of it again.
 
-Upkeep renews the file; a reader goes on from its version. Knows the file's name and how a new one replaces it. Must not
-know what it sums up.
+Upkeep renews the file; a reader continues from its version. Knows the file's name and how a new one replaces it. Must
+not know what it sums up.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class KeptFile(NamedTuple):
         return self.folder / f"{version:020d}.parquet"
 
     def version(self, at_most: int | None = None) -> int | None:
-        """As of which version it is, not later than at_most; None: there is none that can be read."""
+        """The latest version of the file, at most `at_most`; None without a readable file."""
         early = (version for version in self._versions() if at_most is None or version <= at_most)
         return max((version for version in early if not fault_of_parquet(self.path(version))), default=None)
 

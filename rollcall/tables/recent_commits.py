@@ -5,7 +5,7 @@ Upkeep renews it. Whoever asks reads that file and the commits of all other data
 every file that it names is the table's, so a row that was removed from the table is not read from here.
 
 Of the commits of a group that name the same partitions those count that are of the last minute before the latest, and
-the one before them. They are chosen so for each of the last periods by itself, and once for all time before. What
+the one before them. They are chosen so for each of the last periods, and once for all time before. What
 counts at a moment of these periods is among those chosen for the periods before its own, and all commits of its own. So
 it does not matter either if a commit is appended late. Of the latest period all commits are kept, since each answer
 that shows a trend asks for the lag of a minute ago.
@@ -46,7 +46,7 @@ _IS_COMMIT = f"effect = '{EffectName.OFFSETS_COMMITTED.value}'"
 _IS_NONE = f"effect <> '{EffectName.OFFSETS_COMMITTED.value}'"
 _PARTITION = r'"topic":"(?:[^"\\]|\\.)*","partition":\d+'
 """In a commit's detail, as `rollcall.schemas.effect_rows` writes it. To open all of the JSON takes many times its size.
-A commit that names none so counts by itself."""
+A commit that names no partition counts on its own."""
 _CHOSEN = f"""
 WITH commits AS NOT MATERIALIZED ({{commits}}), moments AS (
     SELECT group_id, list(at_ms) AS moments, max(at_ms) - {MOVING_WITHIN_MS} AS minute_from_ms
@@ -70,11 +70,11 @@ class _Kept(NamedTuple):
 
     path: Path
     version: int
-    """The version of the table as of which it was made."""
+    """The table's version when it was made."""
     files: frozenset[str]
     """The data files that it was made of, relative to the table's folder."""
     periods_from_ms: int
-    """From when on the commits of each period were chosen by themselves."""
+    """From when on the commits were chosen for each period."""
     whole_from_ms: int
     """From when on all commits are kept."""
 
@@ -89,9 +89,9 @@ class RecentEffects(NamedTuple):
 def with_recent_commits(
     database: duckdb.DuckDBPyConnection, table: Path, files: Sequence[str], until_ms: int | None
 ) -> RecentEffects | None:
-    """All effects that are no commits, and of the commits at least those that count at until_ms, None: now.
+    """All other effects, and at least the commits that count at until_ms (None: now).
 
-    files: those of the table. None: there is no file of commits that serves; then all are to be read.
+    files: those of the table. Returns None without a usable file of commits; then read all.
     """
     kept = _latest(database, table)
     named = {path: os.path.relpath(path, table) for path in files}
@@ -186,7 +186,7 @@ def _in_steps(files: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _latest(database: duckdb.DuckDBPyConnection, table: Path) -> _Kept | None:
-    """None: there is no file, or it cannot be read."""
+    """The latest file of commits; None without a readable one."""
     kept = KeptFile(table / FOLDER)
     try:
         version = kept.version()
@@ -206,7 +206,7 @@ def _names(table: Path, files: Sequence[str]) -> frozenset[str]:
 
 
 def _has_all_rows_since(log: DeltaLog, since: int, version: int) -> bool:
-    """Whether the table has all rows that it had at a version before; False also where that is no longer known."""
+    """Whether the table has all rows that it had at an earlier version; False also if its log no longer says."""
     commits = [log.read(number) for number in range(since + 1, version + 1)]
     return since <= version and all(
         commit is not None and not any(file.data_change for file in commit.removed) for commit in commits

@@ -1,7 +1,7 @@
 """The request table: requests as its rows, and rows appended without Spark or a Delta library.
 
 One call is one file and one commit. A gateway commits thirty times a second. Delta libraries read the list of all the
-table's files anew for each commit, tens of milliseconds of a core; appending needs none of it.
+table's files anew for each commit, tens of milliseconds of a core; appending does not.
 `rollcall.tables.compaction` merges the files. Knows the table's columns and how a version is taken; must not know what
 a request says.
 """

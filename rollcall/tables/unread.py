@@ -35,7 +35,7 @@ def row_named(group_id: object, seq: object) -> str:
 
 def lies_in_the_file(error: Exception) -> bool:
     """Whether the failure is the file's own, so that trying again does not help."""
-    # pyarrow's errors for a file that is no Parquet are OSErrors without a number.
+    # pyarrow's errors for a file that is not Parquet are OSErrors without a number.
     return isinstance(error, ValueError | FileNotFoundError | MemoryError) or (
         isinstance(error, OSError) and error.errno is None
     )

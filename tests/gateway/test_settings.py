@@ -89,7 +89,7 @@ def test_every_setting_says_what_it_means() -> None:
         ({"gateway.listen": "::1:9092"}, r"gateway.listen=::1:9092: an IPv6 address stands in brackets, \[::1\]:9092"),
         ({"gateway.max.connections": "0"}, "gateway.max.connections=0: must be at least 1"),
         ({"gateway.sasl.mechanisms": "PLAIN,GSSAPI"}, "'GSSAPI' is not one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),
-        ({"gateway.sasl.mechanisms": " ,"}, "gateway.sasl.mechanisms=: names none of PLAIN, SCRAM-SHA-256"),
+        ({"gateway.sasl.mechanisms": " ,"}, "gateway.sasl.mechanisms=: must name at least one of PLAIN, SCRAM-SHA-256"),
         ({"gateway.ssl.key": "/k.pem"}, "gateway.ssl.key: needs gateway.ssl.certificate"),
         ({"gateway.ssl.client.ca": "/c.pem"}, "gateway.ssl.client.ca: needs gateway.ssl.certificate"),
         ({"gateway.upstream": "kafka:9092", "topics": "t1:4"}, "topics: the upstream has the topics"),

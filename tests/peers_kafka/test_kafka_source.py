@@ -55,7 +55,7 @@ def test_a_topics_requests_are_answered_once_and_what_is_none_is_put_aside(
     (gone,) = submitted.await_effects("member_removed", 1)
     assert gone["cause"] in ("session_expired", "sync_timeout")
     reasons = {row["reason"]: row for row in read_rows(submitted.home.quarantine)}
-    assert set(reasons) == {"group_id: is null", "request: is no UTF-8, shown with what is not replaced"}
+    assert set(reasons) == {"group_id: is null", "request: is not UTF-8; the invalid bytes are replaced here"}
     assert {row["source"] for row in reasons.values()} == {"kafka"}
     submitted.stop()
 

@@ -92,8 +92,8 @@ def test_rows_fit_for_no_group_are_put_into_quarantine_and_the_rest_goes_on(runn
         "group_id: is null",
         "request: Invalid value 'Metadata' - at `$.ap",
         "request: has 10000000 bytes, at most 4194304",
-        "request: is no JSON: JSON is malformed: obje",
-        "request: is no UTF-8, shown with what is not",
+        "request: is not JSON: JSON is malformed: obj",
+        "request: is not UTF-8; the invalid bytes are",
         "request: is null",
     ]
     assert found["group_id: is null"]["received_at_ms"] == 5
@@ -103,7 +103,7 @@ def test_rows_fit_for_no_group_are_put_into_quarantine_and_the_rest_goes_on(runn
 
 
 def _no_utf8() -> pa.Table:
-    """A row whose request is no UTF-8, as only a foreign writer could have written it."""
+    """A row whose request is not UTF-8, as only a foreign writer could have written it."""
     text = b"\xff\xfe{"
     ends = pa.py_buffer(b"\x00\x00\x00\x00" + len(text).to_bytes(4, "little"))
     request = pa.StringArray.from_buffers(1, ends, pa.py_buffer(text))

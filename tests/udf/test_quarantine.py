@@ -38,10 +38,10 @@ def consumer_beat_text(**fields: Any) -> str:
 CONSUMER_BEAT = {"api": "ConsumerGroupHeartbeat", "api_version": 1, "generation_id": None, "member_epoch": 0}
 """What makes a heartbeat of the newer protocol of one of the older."""
 UNFIT = {
-    "no JSON": ("{", "request: is no JSON: Input data was truncated"),
-    "nothing": ("", "request: is no JSON"),
+    "no JSON": ("{", "request: is not JSON: Input data was truncated"),
+    "nothing": ("", "request: is not JSON"),
     "a JSON list": ("[]", "request: Expected `object`, got `array`"),
-    "half a surrogate pair": ('{"api": "Heartbeat", "client_id": "\\ud800"}', "request: is no JSON"),
+    "half a surrogate pair": ('{"api": "Heartbeat", "client_id": "\\ud800"}', "request: is not JSON"),
     "nested without end": ("[" * 100_000, "request: "),
     "an unknown API": (beat(api="ShareGroupHeartbeat"), "Invalid value 'ShareGroupHeartbeat' - at `$.api`"),
     "no API": (beat(api=None), "missing required field `api`"),

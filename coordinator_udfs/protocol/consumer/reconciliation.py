@@ -8,7 +8,7 @@ removed. Knows the table of steps; knows no API. Source: Kafka's CurrentAssignme
 | stable | another epoch than the target's | advance |
 | stable | forced: its subscription has changed | shrink |
 | unrevoked | it owns, or may own, what it was to give up | none; shrink if forced |
-| unrevoked | it says that it owns none of that | advance |
+| unrevoked | it says that it owns nothing of that | advance |
 | unreleased | | advance |
 """
 

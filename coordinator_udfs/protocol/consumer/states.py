@@ -3,14 +3,14 @@
 | group | when | ends by |
 |---|---|---|
 | Empty | it has no members; it may hold offsets | a member |
-| Assigning | its epoch is above that of its target assignment | a heartbeat once the assignment interval is over |
+| Assigning | its epoch is above that of its target assignment | a heartbeat once the assignment interval has passed |
 | Reconciling | some member has not reached the target's epoch, or waits | the members' own heartbeats |
 | Stable | every member has what the target gives it | any new epoch |
 
-| member | it | goes on when |
+| member | it | ends when |
 |---|---|---|
 | stable | has what its epoch's target gave it | the target's epoch is another one |
-| unrevoked | must give partitions up; its epoch stays | a heartbeat shows that it owns none of them any more |
+| unrevoked | must give partitions up; its epoch stays | a heartbeat shows that it no longer owns them |
 | unreleased | has the target's epoch, and waits for what others hold | others have let go and it heartbeats |
 
 Source: Kafka's ConsumerGroup.ConsumerGroupState and MemberState.

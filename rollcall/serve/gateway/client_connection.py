@@ -3,7 +3,7 @@
 A request whose answer the protocol may withhold holds the requests behind it, as with Kafka; other requests are
 taken at once, so that a pipeline of heartbeats costs one wait. A client with too many requests unanswered or too many
 answers unread is read no further, and one that reads nothing for long is cut off. The loop's time is shared: who asks
-for little is served at once, who floods waits in a queue. Bytes that are no request end the connection without an
+for little is served at once, who floods waits in a queue. Bytes that are not a request end the connection without an
 answer, as with Kafka.
 
 Knows bytes and limits; knows no API: `answering` does.

@@ -68,6 +68,6 @@ class FairThreads:
         self._start()
 
     def close(self) -> None:
-        """Starts no more work; what runs is left to end by itself."""
+        """Starts no more work; what runs may finish."""
         self._waiting.clear()
         self._executor.shutdown(wait=False, cancel_futures=True)

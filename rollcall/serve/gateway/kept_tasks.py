@@ -1,4 +1,4 @@
-"""Tasks that go on as long as the gateway runs: one that ends by an error is logged and counted, and begins again.
+"""Tasks that run as long as the gateway does: a failure is logged and counted, and the task starts again.
 
 Knows asyncio. Must not know what a task does.
 """

@@ -148,7 +148,7 @@ class Server:
 def prepare_process() -> None:
     """Lets the process open as many files as the system allows.
 
-    Garbage, of which there is little, is collected less often, and threads yield to the loop sooner.
+    Collects the little garbage less often, and lets threads yield to the loop sooner.
     """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -197,7 +197,7 @@ class Settings(ListenerSecurity, MetricsHosts, RequestLimits):
 
     def __post_init__(self) -> None:
         if self.sasl_mechanisms == ():
-            raise ConfigError(f"names none of {', '.join(MECHANISMS)}", f"{PREFIX}sasl.mechanisms", "")
+            raise ConfigError(f"must name at least one of {', '.join(MECHANISMS)}", f"{PREFIX}sasl.mechanisms", "")
         if self.ssl_certificate is None and (self.ssl_key or self.ssl_client_ca):
             given = "ssl.key" if self.ssl_key else "ssl.client.ca"
             raise ConfigError(f"needs {PREFIX}ssl.certificate", f"{PREFIX}{given}")

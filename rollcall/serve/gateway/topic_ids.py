@@ -1,8 +1,8 @@
 """Topic ids: OffsetCommit and OffsetFetch v10 and the newer group protocol name topics by id, a group by name.
 
-Requests go to the coordinator with names beside the ids, and its answers get the ids of their names. Ids that are no
-topic's are answered here. The coordinator of a consumer group needs the existing topics to assign their partitions. So
-a heartbeat carries them when a member joins, and once after the topics have changed.
+Requests go to the coordinator with names beside the ids, and its answers get the ids of their names. Unknown ids are
+answered here. The coordinator of a consumer group needs the existing topics to assign their partitions. So a heartbeat
+carries them when a member joins, and once after the topics have changed.
 
 Knows the messages; must not know a socket or where the topics are from.
 """

@@ -1,7 +1,7 @@
 """The names by which a client may ask a server for itself.
 
-A browser sends the name that it was told to open. A stranger's name can be made to point here (DNS rebinding), and then
-the stranger's page could read the answer. Knows Host headers; must not know what is served.
+A browser sends the name in the address that it opens. A stranger's name can be made to point here (DNS rebinding),
+and then the stranger's page could read the answer. Knows Host headers; must not know what is served.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The users file by hand: `python -m rollcall.serve.listeners.users FILE add NAME`, `... remove NAME`, `... list`.
 
-The password is asked for, or read as one line where standard input is no terminal. Knows the command line; the file is
+The password is asked for, or read as one line if standard input is not a terminal. Knows the command line; the file is
 `rollcall.serve.listeners.credentials`'.
 """
 

@@ -27,7 +27,7 @@ class _Known:
     end: int | None = None
     stable: int | None = None
     at_ms: int = 0
-    """As of which moment it is known to end there."""
+    """When it was known to end there."""
     kept_at_ms: int = 0
     """The moment of its latest row with an end."""
     known_from: str = ""

@@ -3,7 +3,7 @@
 A commit by a member of a Stable group is answered early if the coordinator will certainly accept it. Nobody else
 appends requests. No earlier request is pending that could change the member. The member's session ends later than the
 coordinator reads the commit. Other members need no rule. They can at most cause a rebalance, in which commits of the
-generation before are accepted until the member has rejoined or its rebalance timeout is over. A member of a consumer
+generation before are accepted until the member has rejoined or its rebalance timeout has passed. A member of a consumer
 group keeps its epoch until its own next heartbeat. Decision 19 has the reasons.
 
 Knows the groups as of the last commit, and what the coordinator has answered. Must not know a clock or a table.

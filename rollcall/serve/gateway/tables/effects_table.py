@@ -49,7 +49,7 @@ class EffectsTable(TableFollower):
         self._prefix = f"{gateway_id}-"
 
     def history(self) -> list[Fact]:
-        """The events that say how groups and members are now, in order; `news` goes on from there."""
+        """The events that say how groups and members are now, in order; `news` continues from there."""
         found = lasting_facts(self._path)
         self.next_version = found.version + 1
         return found.facts

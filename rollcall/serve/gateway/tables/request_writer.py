@@ -29,7 +29,7 @@ class Pace:
     def __init__(self, interval_s: float) -> None:
         self._interval_s = interval_s
         self._even_s = 0.0
-        """When as many intervals are over as there were appends."""
+        """When as many intervals have passed as there were appends."""
 
     def next_after(self, began_s: float) -> float:
         """The earliest time of the append after one that begins at this time."""

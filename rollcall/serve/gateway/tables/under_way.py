@@ -85,7 +85,7 @@ class Pending:
         return self.answer is not None and not self.answer.done()
 
     def give(self, outcome: Outcome) -> None:
-        """Answers the client, if it waits, or tells it why there is no answer."""
+        """Gives a waiting client its answer, or the reason why it gets none."""
         if self.answer is None or self.answer.done():
             return
         if isinstance(outcome, BackendError):
@@ -167,7 +167,7 @@ class UnderWay:
         return one
 
     def drop(self, request_id: str) -> Pending | None:
-        """A request is over; what was known of it."""
+        """Removes a request that has ended, and returns what was known of it."""
         one = self._requests.pop(request_id, None)
         if one is not None:
             self._unawaited.pop(request_id, None)
@@ -339,7 +339,7 @@ class NewGroups:
 
     Anybody may create groups, and a group with offsets stays for days. So one client could make the list of groups
     longer than an answer may be. Decision 11 has the limit, and why requests above it are refused. A group counts for
-    its first client, by principal or else by address, until it is removed, or was not created.
+    its first client, by principal or, without one, by address, until it is removed, or was not created.
 
     max_bytes: the most bytes that all groups of one maker may take.
     """

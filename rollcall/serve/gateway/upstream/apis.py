@@ -1,7 +1,7 @@
 """Which of the upstream's APIs are passed on, and up to which version.
 
-APIs that would create groups in the upstream are not passed on: the newer group protocols, of which consumer groups are
-answered here, and commits of offsets in a transaction. Two APIs end earlier than the upstream's: in later versions
+APIs that would create groups in the upstream are not passed on: the newer group protocols, and commits of offsets in a
+transaction. Consumer groups are answered here. Two APIs end earlier than the upstream's: in later versions
 answers that are too long to be rewritten name brokers' addresses.
 
 Knows API keys; knows no bytes.

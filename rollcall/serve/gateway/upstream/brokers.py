@@ -35,9 +35,9 @@ class Broker:
 
 
 GONE_MAX = 100
-"""At most this many brokers that the upstream no longer names keep their ports: they may come back."""
+"""At most this many brokers that the upstream no longer names keep their ports, as they may come back."""
 GONE_FOR_S = 600.0
-"""None of them keeps it for longer."""
+"""Such a broker keeps its port for this long."""
 
 Listen = Callable[[Broker, int], Awaitable[int]]
 """Opens a port for a broker, 0 for any, and returns the one opened. Raises OSError: it is taken."""

@@ -47,7 +47,7 @@ _ROOM_FOR_LENGTH = bytes(LENGTH_BYTES)
 
 
 class WireError(ValueError):
-    """Bytes that are no request, or a request that is not answered; as with Kafka, the connection ends."""
+    """Bytes that are not a request, or a request that is not answered; as with Kafka, the connection ends."""
 
 
 class FrameError(ValueError):
