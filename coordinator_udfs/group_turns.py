@@ -14,8 +14,8 @@ import msgspec
 
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.join_group import new_member_id
+from rollcall.coordinator_udfs.protocol.lifecycle import resume_group
 from rollcall.coordinator_udfs.protocol.members import unused_uuid_text
-from rollcall.coordinator_udfs.protocol.resume import resume_group
 from rollcall.coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
 from rollcall.coordinator_udfs.request_texts import arrival_of, read_request
 from rollcall.coordinator_udfs.settings import Clock, StreamSettings

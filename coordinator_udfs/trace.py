@@ -28,10 +28,8 @@ import click
 import msgspec
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
-from rollcall.coordinator_udfs.protocol.find_coordinator import find_coordinator
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.list_config_resources import list_config_resources
-from rollcall.coordinator_udfs.protocol.list_groups import list_groups
+from rollcall.coordinator_udfs.protocol.no_single_group import find_coordinator, list_config_resources, list_groups
 from rollcall.coordinator_udfs.protocol.step import expire_due, next_deadline_ms, next_due_ms, step
 from rollcall.programs.command_line import examples, run_command, set_option
 from rollcall.programs.errors import UserError

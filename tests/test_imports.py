@@ -47,7 +47,7 @@ def up_to(floor: str) -> tuple[str, ...]:
     return FLOORS[: FLOORS.index(floor) + 1]
 
 
-STORED = ("group", "members", "rebalance_record", "consumer.group")
+STORED = ("group", "members", "consumer.group")
 """The modules of the protocol that say what of a group its document keeps."""
 STATES = ("coordinator_udfs.protocol.states", "coordinator_udfs.protocol.consumer.states")
 BEFORE_VENV = ("programs.errors", "programs.visible", "programs.running")

@@ -1,4 +1,4 @@
-"""A group: what is remembered between two requests, and the counts kept in step with it.
+"""A group: what is remembered between two requests and of a rebalance under way, and the counts kept in step with it.
 
 A deadline is a field on its owner, so whoever removes the owner removes the deadline. Fields that begin with an
 underscore are indexes, kept in step here and nowhere else, never stored. Knows no request and makes no decision of the
@@ -26,9 +26,58 @@ from rollcall.coordinator_udfs.protocol.members import (
     size_of_gone,
     size_of_pending,
 )
-from rollcall.coordinator_udfs.protocol.rebalance_record import Rebalance
 from rollcall.coordinator_udfs.protocol.states import CAN_REBALANCE, GroupState
-from rollcall.schemas.causes import EndCause
+from rollcall.schemas.causes import LEFT, Cause, EndCause
+
+
+class MemberPart(msgspec.Struct):
+    """A member's part in the rebalance that is under way."""
+
+    client_id: str
+    client_host: str
+    group_instance_id: str | None
+    joined_at_ms: int | None = None
+    synced_at_ms: int | None = None
+    gone_at_ms: int | None = None
+    """When the others stopped waiting for it although it had not joined."""
+    held_others_ms: int = 0
+
+
+class Rebalance(msgspec.Struct):
+    """The rebalance that is under way, from its first sign until the group is Stable, Empty or rebalances anew."""
+
+    cause: Cause
+    started_at_ms: int
+    from_generation_id: int
+    members_before: int
+    parts: dict[str, MemberPart] = {}
+    """By member id."""
+    joined: list[str] = []
+    left: list[str] = []
+    expired: list[str] = []
+    gone: list[str] = []
+    """These four hold the names of members that joined or went during the rebalance; `gone`: it is not known how."""
+    last_progress_at_ms: int = 0
+    join_phase_ended_at_ms: int | None = None
+    """None while members are awaited."""
+    gone_bytes: int = 0
+    """Bytes kept here of members and ids that are gone; see `protocol.members`."""
+
+    def note_gone(self, name: str, end_cause: EndCause) -> None:
+        """Notes that a member has gone, by how it went; one that was replaced has not."""
+        if end_cause in LEFT:
+            self.left.append(name)
+        elif end_cause is EndCause.UNKNOWN:
+            self.gone.append(name)
+        elif end_cause is not EndCause.STATIC_MEMBER_REPLACED:
+            self.expired.append(name)
+
+    def copy(self) -> Rebalance:
+        other = copy(self)
+        other.parts = {member_id: copy(part) for member_id, part in self.parts.items()}
+        other.joined, other.left = self.joined.copy(), self.left.copy()
+        other.expired, other.gone = self.expired.copy(), self.gone.copy()
+        return other
 
 
 class CommittedOffset(msgspec.Struct):
@@ -88,7 +137,7 @@ class GroupFields(msgspec.Struct, kw_only=True, omit_defaults=True):
     next_due_ms: int | None = None
     session_starts: int = 0
     held_at_most: int | None = None
-    """An upper bound of `held_bytes`, which saves counting them; None: not known. See `protocol.members_room`."""
+    """An upper bound of `held_bytes`, which saves counting them; None: not known. See `protocol.group_room`."""
     configs: dict[str, str] = {}
     """What is set only for this group, also before it exists and after it is removed. Never changed in place."""
 

@@ -11,9 +11,8 @@ from typing import NamedTuple
 from rollcall.coordinator_udfs.protocol.claims import claimed, gives_up, owned, topics_of
 from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerMember
 from rollcall.coordinator_udfs.protocol.consumer.states import MemberState
-from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.group import Group, MemberPart, Rebalance
 from rollcall.coordinator_udfs.protocol.members import Member, PendingMember, size_of_pending
-from rollcall.coordinator_udfs.protocol.rebalance_record import MemberPart, Rebalance
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas import makers

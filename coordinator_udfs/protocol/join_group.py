@@ -1,31 +1,47 @@
 """JoinGroup (key 11, v0-9): a client asks to be in the next generation.
 
 v0 has no rebalance timeout; v4 adds the second step for new ids (KIP-394); v5 static members (KIP-345); v8 a reason
-(KIP-800); v9 lets a returning static leader skip the assignment (KIP-814).
-Source: GroupMetadataManager.classicGroupJoin.
+(KIP-800); v9 lets a returning static leader skip the assignment (KIP-814). A static member that returns without its
+member id gets a new one in the old one's place.
+Source: GroupMetadataManager.classicGroupJoin, updateStaticMemberThenRebalanceOrCompleteJoin.
 """
 
 from __future__ import annotations
 
 import uuid
+from typing import assert_never
 
 from rollcall.coordinator_udfs.protocol import history
-from rollcall.coordinator_udfs.protocol.answers import current_generation, refuse_join, send_join
-from rollcall.coordinator_udfs.protocol.cause import cause_of_rejoining
+from rollcall.coordinator_udfs.protocol.answers import (
+    current_generation,
+    current_members,
+    park_join,
+    refuse_join,
+    refuse_parked,
+    send_join,
+)
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
-from rollcall.coordinator_udfs.protocol.deadlines import note_deadline
+from rollcall.coordinator_udfs.protocol.deadlines import arm_session, note_deadline
 from rollcall.coordinator_udfs.protocol.group import Group, GroupView
+from rollcall.coordinator_udfs.protocol.group_room import why_no_room_to_join
 from rollcall.coordinator_udfs.protocol.lifecycle import create_group
-from rollcall.coordinator_udfs.protocol.members import PendingMember, fresh_id
-from rollcall.coordinator_udfs.protocol.members_room import why_no_room_to_join
-from rollcall.coordinator_udfs.protocol.membership import add_member, protocols_of, refusal_of_member, rejoin
+from rollcall.coordinator_udfs.protocol.members import Member, PendingMember, fresh_id
+from rollcall.coordinator_udfs.protocol.membership import (
+    add_member,
+    protocols_of,
+    rebalance_timeout_of,
+    refusal_of_member,
+    rejoin,
+)
+from rollcall.coordinator_udfs.protocol.rebalance import maybe_complete_join, prepare_rebalance, select_protocol
 from rollcall.coordinator_udfs.protocol.states import GroupState
-from rollcall.coordinator_udfs.protocol.static_member import replace_static_member
 from rollcall.coordinator_udfs.protocol.turn import Turn
-from rollcall.schemas.causes import EndCause
+from rollcall.schemas import makers
+from rollcall.schemas.causes import CauseKind, EndCause, cause_of_rejoining
 from rollcall.schemas.effects import MemberIdGiven, PendingMemberRemoved
 from rollcall.schemas.errors import Error
-from rollcall.schemas.messages import JoinGroupRequest
+from rollcall.schemas.messages import JoinGroupRequest, JoinGroupResponse
+from rollcall.schemas.wire_fields import carries
 
 TWO_STEP_JOIN_SINCE = 4
 
@@ -183,3 +199,55 @@ def _join_known(group: Group, request: JoinGroupRequest, turn: Turn) -> None:
     gave_partitions_up = group.state is GroupState.STABLE and history.gave_partitions_up(group, member)
     kind = cause_of_rejoining(request.reason, request.inferred_cause, gave_partitions_up=gave_partitions_up)
     return rejoin(group, member, request, kind, turn)
+
+
+def replace_static_member(group: Group, member_id: str, request: JoinGroupRequest, turn: Turn) -> None:
+    """Replaces the old member id by the new one; a request with the old id is fenced from now on.
+
+    Stable, same protocol selected: answered at once, same generation. Stable with another protocol, or
+    CompletingRebalance: a rebalance. PreparingRebalance: parked with the others.
+    """
+    old = group.members[group.static_member_id(request.group_instance_id) or ""]
+    leader_before = group.leader_id
+    refuse_parked(group, old, Error.FENCED_INSTANCE_ID, turn)
+    new = group.replace_static(old, member_id)
+    arm_session(group, new, new.session_timeout_ms, turn)
+    new.last_seen_at_ms = turn.now_ms
+    history.member_removed(group, history.Gone(old, EndCause.STATIC_MEMBER_REPLACED, replaced_by=member_id), turn)
+    new.joined_at_ms = turn.now_ms
+    group.update(new, protocols_of(request), rebalance_timeout_of(request), request.session_timeout_ms)
+    turn.emit(makers.member_joined(turn.now_ms, new, history.terms_of(group, new), replaces_member_id=old.member_id))
+    cause = makers.cause_by(CauseKind.STATIC_MEMBER_REPLACED, new, request.reason)
+    match group.state:
+        case GroupState.STABLE if select_protocol(group) == group.protocol_name:
+            history.note_assigned(group, new, turn)
+            send_join(
+                request, request.client_id, _same_generation(group, new, request.api_version, leader_before), turn
+            )
+        case GroupState.STABLE | GroupState.COMPLETING_REBALANCE:
+            park_join(group, new, request, turn)
+            prepare_rebalance(group, cause, turn)
+        case GroupState.PREPARING_REBALANCE | GroupState.EMPTY | GroupState.DEAD:
+            park_join(group, new, request, turn)
+            history.join_received(group, new, turn)
+            maybe_complete_join(group, turn)
+        case _:
+            assert_never(group.state)
+
+
+def _same_generation(group: Group, member: Member, version: int, leader_before: str | None) -> JoinGroupResponse:
+    """The answer without a new generation. From v9 on it tells a leader its new id, the members, and to skip the
+    assignment; older versions name the OLD leader id, so that a returning leader acts as a follower and runs no
+    assignor.
+    """
+    can_skip = carries(JoinGroupResponse, "skip_assignment", version)
+    leads = can_skip and group.leader_id == member.member_id
+    return JoinGroupResponse(
+        generation_id=group.generation_id,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader=(group.leader_id if can_skip else leader_before) or "",
+        skip_assignment=leads,
+        member_id=member.member_id,
+        members=current_members(group) if leads else [],
+    )

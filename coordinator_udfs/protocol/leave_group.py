@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from rollcall.coordinator_udfs.protocol import history
 from rollcall.coordinator_udfs.protocol.answers import answer
-from rollcall.coordinator_udfs.protocol.cause import cause_of_leaving
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.membership import refusal_of_member, remove_member
 from rollcall.coordinator_udfs.protocol.rebalance import maybe_complete_join, prepare_rebalance
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas import makers
-from rollcall.schemas.causes import Cause, CauseKind, EndCause
+from rollcall.schemas.causes import Cause, CauseKind, EndCause, cause_of_leaving
 from rollcall.schemas.effects import PendingMemberRemoved
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import LeaveGroupRequest, LeaveGroupResponse, LeaveGroupResponseMember, MemberIdentity

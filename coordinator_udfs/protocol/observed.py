@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import assert_never
 
 from rollcall.coordinator_udfs.protocol import history
-from rollcall.coordinator_udfs.protocol.alter_configs import set_configs
 from rollcall.coordinator_udfs.protocol.answers import drop_parked
+from rollcall.coordinator_udfs.protocol.config_apis import set_configs
 from rollcall.coordinator_udfs.protocol.consumer.observed import (
     see_alive,
     see_consumer,

@@ -10,9 +10,9 @@ from rollcall.coordinator_udfs.protocol.answers import answer
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.consumer.offsets import refusal_of_commit
 from rollcall.coordinator_udfs.protocol.group import CommittedOffset, Group, GroupView
+from rollcall.coordinator_udfs.protocol.group_room import OffsetsRoom
 from rollcall.coordinator_udfs.protocol.lifecycle import create_group
 from rollcall.coordinator_udfs.protocol.membership import keep_alive, refusal_of_member
-from rollcall.coordinator_udfs.protocol.offsets_room import OffsetsRoom
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas.effects import OffsetCommitted, OffsetsCommitted

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
-from rollcall.coordinator_udfs.protocol.alter_configs import alter_configs
+from rollcall.coordinator_udfs.protocol.administration import delete_groups, describe_groups
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.config_apis import alter_configs, describe_configs
 from rollcall.coordinator_udfs.protocol.consumer.classic_members import (
     heartbeat_to_consumer_group,
     leave_consumer_group,
@@ -22,9 +23,6 @@ from rollcall.coordinator_udfs.protocol.consumer.consumer_group_heartbeat import
 from rollcall.coordinator_udfs.protocol.consumer.join_group import join_consumer_group
 from rollcall.coordinator_udfs.protocol.consumer.lifecycle import learn_topics
 from rollcall.coordinator_udfs.protocol.deadlines import exact_next_deadline_ms, next_deadline_ms
-from rollcall.coordinator_udfs.protocol.delete_groups import delete_groups
-from rollcall.coordinator_udfs.protocol.describe_configs import describe_configs
-from rollcall.coordinator_udfs.protocol.describe_groups import describe_groups
 from rollcall.coordinator_udfs.protocol.expiry import fire_due, pass_idle
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.group_configs import consumer_config_of

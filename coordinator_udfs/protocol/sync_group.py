@@ -11,7 +11,7 @@ from typing import assert_never
 from rollcall.coordinator_udfs.protocol import history
 from rollcall.coordinator_udfs.protocol.answers import park_sync, refuse_sync, send_sync
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.members_room import has_room_to_assign
+from rollcall.coordinator_udfs.protocol.group_room import has_room_to_assign
 from rollcall.coordinator_udfs.protocol.membership import refusal_of_member
 from rollcall.coordinator_udfs.protocol.rebalance import assign_and_stabilize, note_synced, own_assignment
 from rollcall.coordinator_udfs.protocol.states import GroupState

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rollcall.coordinator_udfs.protocol.find_coordinator import find_coordinator
+from rollcall.coordinator_udfs.protocol.no_single_group import find_coordinator
 from rollcall.schemas.effects import GroupRemoved, OffsetsRemoved
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import FindCoordinatorRequest, FindCoordinatorResponse

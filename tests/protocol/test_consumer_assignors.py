@@ -6,9 +6,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from rollcall.coordinator_udfs.protocol.consumer.range_assignor import MemberSpec, Plan, assign_by_range
-from rollcall.coordinator_udfs.protocol.consumer.uniform_assignor import assign_uniformly
-from rollcall.coordinator_udfs.protocol.consumer.uniform_mixed import assign_mixed
+from rollcall.coordinator_udfs.protocol.consumer.assignors import (
+    MemberSpec,
+    Plan,
+    assign_by_range,
+    assign_mixed,
+    assign_uniformly,
+)
 from rollcall.coordinator_udfs.protocol.java_maps import MemberTable, set_order
 from tests.protocol.consumer_bench import ConsumerBench
 from tests.protocol.rules import rule

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rollcall.coordinator_udfs.protocol.resume import resume_group
+from rollcall.coordinator_udfs.protocol.lifecycle import resume_group
 from rollcall.schemas.causes import EndCause
 from rollcall.schemas.consumer_effects import MemberLeftForNow
 from rollcall.schemas.effects import MemberJoined, MemberRemoved, RebalanceEnded

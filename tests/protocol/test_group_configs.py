@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rollcall.coordinator_udfs.protocol.group_configs import GROUP_KEYS, consumer_config_of
-from rollcall.coordinator_udfs.protocol.list_config_resources import list_config_resources
+from rollcall.coordinator_udfs.protocol.no_single_group import list_config_resources
 from rollcall.coordinator_udfs.protocol.step import step
 from rollcall.coordinator_udfs.state_codec import decode, encode
 from rollcall.schemas.causes import EndCause

@@ -7,9 +7,13 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollcall.coordinator_udfs.protocol.consumer.range_assignor import MemberSpec, Plan, assign_by_range
-from rollcall.coordinator_udfs.protocol.consumer.uniform_assignor import assign_uniformly
-from rollcall.coordinator_udfs.protocol.consumer.uniform_mixed import assign_mixed
+from rollcall.coordinator_udfs.protocol.consumer.assignors import (
+    MemberSpec,
+    Plan,
+    assign_by_range,
+    assign_mixed,
+    assign_uniformly,
+)
 
 NAMES = ("t1", "t2", "t3", "t4")
 Partition = tuple[str, int]

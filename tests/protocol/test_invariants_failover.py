@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.lifecycle import load_group, unload_group
-from rollcall.coordinator_udfs.protocol.resume import resume_group
+from rollcall.coordinator_udfs.protocol.lifecycle import load_group, resume_group, unload_group
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas import effects as e

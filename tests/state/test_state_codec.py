@@ -64,7 +64,7 @@ def test_a_document_written_again_is_the_same() -> None:
 @pytest.mark.parametrize(
     ("document", "says"),
     [
-        ("{", "no JSON"),
+        ("{", "not JSON"),
         ('{"v": 99}', "version 99"),
         ('{"v": 1}', "version 1, and 2 is read"),
         ('{"v": "one"}', r"Expected `int`, got `str` - at `\$.v`"),

@@ -19,9 +19,9 @@ from rollcall.coordinator_udfs.protocol.consumer.refusals import has_place
 from rollcall.coordinator_udfs.protocol.consumer.regex import maybe_resolve_patterns
 from rollcall.coordinator_udfs.protocol.consumer.states import MemberTimer
 from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.group_room import why_no_room_to_join
 from rollcall.coordinator_udfs.protocol.join_group import is_first_join, join_group
 from rollcall.coordinator_udfs.protocol.members import unused_uuid_text
-from rollcall.coordinator_udfs.protocol.members_room import why_no_room_to_join
 from rollcall.coordinator_udfs.protocol.membership import protocols_of, rebalance_timeout_of, refusal_of_member
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas import makers

@@ -13,7 +13,7 @@ from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, Con
 from rollcall.coordinator_udfs.protocol.consumer.reconciliation import Claimed
 from rollcall.coordinator_udfs.protocol.consumer.regex import why_refused
 from rollcall.coordinator_udfs.protocol.group import Group, Roster
-from rollcall.coordinator_udfs.protocol.members_room import why_no_room_to_beat
+from rollcall.coordinator_udfs.protocol.group_room import why_no_room_to_beat
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas.errors import Error

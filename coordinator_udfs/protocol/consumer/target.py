@@ -9,11 +9,15 @@ from collections import Counter
 
 from rollcall.coordinator_udfs.protocol.config import ConsumerConfig
 from rollcall.coordinator_udfs.protocol.consumer import history
+from rollcall.coordinator_udfs.protocol.consumer.assignors import (
+    MemberSpec,
+    Plan,
+    assign_by_range,
+    assign_mixed,
+    assign_uniformly,
+)
 from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
-from rollcall.coordinator_udfs.protocol.consumer.range_assignor import MemberSpec, Plan, assign_by_range
 from rollcall.coordinator_udfs.protocol.consumer.subscription import existing_topics, is_homogeneous, topics_of
-from rollcall.coordinator_udfs.protocol.consumer.uniform_assignor import assign_uniformly
-from rollcall.coordinator_udfs.protocol.consumer.uniform_mixed import assign_mixed
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.java_maps import hash_map_order
 from rollcall.coordinator_udfs.protocol.turn import Turn

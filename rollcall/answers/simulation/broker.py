@@ -12,8 +12,8 @@ from rollcall.answers.clients.events import MemberRequest
 from rollcall.answers.simulation.record import GroupEffect, Record
 from rollcall.answers.simulation.virtual_time import DEADLINE, VirtualTime
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
-from rollcall.coordinator_udfs.protocol.find_coordinator import find_coordinator
 from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.no_single_group import find_coordinator
 from rollcall.coordinator_udfs.protocol.step import expire_due, next_deadline_ms, step
 from rollcall.schemas.effects import Effect, Reply
 from rollcall.schemas.fan_out import group_id_of

@@ -14,11 +14,10 @@ from enum import StrEnum
 
 from rollcall.answers.clients.consumer_group_member import JOIN_EPOCH
 from rollcall.answers.simulation.plan import Subscribed, TopicChange
-from rollcall.coordinator_udfs.protocol.cause import cause_of_leaving
 from rollcall.coordinator_udfs.protocol.leave_group import MEMBERS_SINCE
 from rollcall.inputs.request_log.explaining.inferred_causes import partition_counts
 from rollcall.inputs.request_log.recorded import OrderedRequest, Recorded
-from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.causes import CauseKind, cause_of_leaving
 from rollcall.schemas.consumer_protocol import TopicPartition
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (

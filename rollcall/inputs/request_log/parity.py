@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from rollcall.coordinator_udfs.protocol.describe_configs import ConfigSource
+from rollcall.coordinator_udfs.protocol.config_apis import ConfigSource
 from rollcall.inputs.request_log.recorded import OrderedRequest, Recorded
 from rollcall.schemas.effects import Effect, Reply, RequestDropped
 from rollcall.schemas.errors import Error

@@ -19,9 +19,7 @@ from typing import Any
 
 import msgspec
 
-from rollcall.coordinator_udfs.protocol.find_coordinator import find_coordinator
-from rollcall.coordinator_udfs.protocol.list_config_resources import list_config_resources
-from rollcall.coordinator_udfs.protocol.list_groups import list_groups
+from rollcall.coordinator_udfs.protocol.no_single_group import find_coordinator, list_config_resources, list_groups
 from rollcall.programs.steady_clock import now_ms
 from rollcall.schemas.errors import Error
 from rollcall.schemas.fan_out import each_once, group_id_of, join, split

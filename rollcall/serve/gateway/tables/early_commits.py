@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 from rollcall.coordinator_udfs.protocol.at_rest import commit_answer
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.protocol.group_room import size_of_offset
 from rollcall.coordinator_udfs.protocol.known_groups import KnownGroup, KnownGroups
-from rollcall.coordinator_udfs.protocol.offsets_room import size_of_offset
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (
     ConsumerGroupHeartbeatResponse,

@@ -1,20 +1,63 @@
-"""FindCoordinator (key 10, v0-6): which broker coordinates a group.
+"""ListGroups (key 16, v0-5), ListConfigResources (key 74, v0-1) and FindCoordinator (key 10, v0-6): no single group's.
 
-It needs no group. v1 adds the key type, v4 several keys. Source: KafkaApis.handleFindCoordinatorRequest.
+The first two are answered by whoever knows all groups; FindCoordinator needs none. ListConfigResources v0 asks only for
+client metrics, and there are none. FindCoordinator: v1 adds the key type, v4 several keys. Source: Group.isInStates,
+KIP-518, KafkaApis.handleListConfigResources, KafkaApis.handleFindCoordinatorRequest.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from rollcall.schemas.errors import Error
-from rollcall.schemas.messages import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from rollcall.schemas.messages import (
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+    ListedConfigResource,
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
 from rollcall.schemas.wire_fields import first_version
 
+_TYPES = frozenset({2, 4, 8, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE})
+"""The types that Kafka lists: topics, brokers, their loggers, client metrics, groups."""
+_TYPES_SINCE = first_version(ListConfigResourcesRequest, "resource_types")
 KEYS_SINCE = first_version(FindCoordinatorRequest, "coordinator_keys")
 SHARE_SINCE = 6
 _TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 _PARTITION = re.compile(r"[+-]?[0-9]{1,10}", re.ASCII)
+
+
+def list_groups(groups: Iterable[tuple[str, str, str, str]], request: ListGroupsRequest) -> ListGroupsResponse:
+    """Filters ignore case, those of states also surrounding blanks; an unknown name matches no group.
+
+    groups: of each its id, protocol type ("" for none), state and type.
+    """
+    states = {state.strip().lower() for state in request.states_filter}
+    types = {kind.lower() for kind in request.types_filter}
+    return ListGroupsResponse(
+        groups=[
+            ListedGroup(group_id=group_id, protocol_type=protocol_type, group_state=state, group_type=kind)
+            for group_id, protocol_type, state, kind in groups
+            if (not states or state.lower() in states) and (not types or kind in types)
+        ]
+    )
+
+
+def list_config_resources(group_ids: Iterable[str], request: ListConfigResourcesRequest) -> ListConfigResourcesResponse:
+    """No type named: all of them. Error: UNSUPPORTED_VERSION, a type that is not listed."""
+    if not _TYPES.issuperset(request.resource_types):
+        return ListConfigResourcesResponse(error_code=Error.UNSUPPORTED_VERSION)
+    is_asked = not request.resource_types or GROUP_RESOURCE in request.resource_types
+    listed = group_ids if is_asked and request.api_version >= _TYPES_SINCE else ()
+    return ListConfigResourcesResponse(config_resources=[ListedConfigResource(resource_name=each) for each in listed])
 
 
 def find_coordinator(request: FindCoordinatorRequest, node_id: int, host: str, port: int) -> FindCoordinatorResponse:

@@ -1,16 +1,22 @@
-"""DescribeGroups (key 15, v0-6): a group's state and members as an administrator sees them.
+"""DescribeGroups (key 15, v0-6) and DeleteGroups (key 42, v0-2): a classic group as an administrator sees and ends it.
 
-v3 authorized operations, v4 instance ids, v6 an error for unknown groups. Source: GroupMetadataManager.describeGroups.
+DescribeGroups: v3 authorized operations, v4 instance ids, v6 an error for unknown groups. DeleteGroups removes an Empty
+group of either kind, its offsets and the ids it has given out. Source: GroupMetadataManager.describeGroups,
+GroupCoordinatorShard.deleteGroups, ClassicGroup.validateDeleteGroup.
 """
 
 from __future__ import annotations
 
 from rollcall.coordinator_udfs.protocol.answers import answer
 from rollcall.coordinator_udfs.protocol.group import Group
+from rollcall.coordinator_udfs.protocol.offset_expiry import remove_group
 from rollcall.coordinator_udfs.protocol.states import GroupState
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
     DescribedGroup,
     DescribedGroupMember,
     DescribeGroupsRequest,
@@ -65,3 +71,15 @@ def _describe(group: Group) -> DescribedGroup:
             for member in group.members.values()
         ],
     )
+
+
+def delete_groups(group: Group, request: DeleteGroupsRequest, turn: Turn) -> None:
+    """One group. Errors in the order checked: GROUP_ID_NOT_FOUND (unknown or Dead), NON_EMPTY_GROUP."""
+    if not group.is_known or group.state is GroupState.DEAD:
+        error = Error.GROUP_ID_NOT_FOUND
+    else:
+        error = Error.NONE if group.is_empty else Error.NON_EMPTY_GROUP
+    result = DeletableGroupResult(group_id=group.group_id, error_code=error)
+    if error is Error.NONE:
+        remove_group(group, "deleted", turn)
+    answer(request, "DeleteGroups", error, DeleteGroupsResponse(results=[result]), turn)

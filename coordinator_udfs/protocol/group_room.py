@@ -1,7 +1,8 @@
-"""How much room a group has for its members: every turn reads and writes them all, and a leader gets them all at once.
+"""How much room a group has for its members and its offsets: every turn of a group reads and writes all of them.
 
-Kafka has no such limit, but stores a group's members in one record, of 1 MB unless it is configured otherwise. See
-`GroupConfig.members_max_bytes`. Knows what a request adds to a group; must not know what follows from it.
+Kafka has no such limits, but stores a group's members in one record, of 1 MB unless it is configured otherwise. A
+leader gets all members at once. See `GroupConfig.members_max_bytes` and `GroupConfig.offsets_max_bytes`. Knows what a
+request adds to a group; must not know what follows from it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from rollcall.coordinator_udfs.protocol.members import (
     size_of_gone,
     size_of_names,
     size_of_protocols,
+    size_of_text,
 )
 from rollcall.coordinator_udfs.protocol.membership import protocols_of
 from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest, JoinGroupRequest, SyncGroupRequest
@@ -31,6 +33,8 @@ _MEMBER_SHARE = 8
 """One member takes at most one in this many parts of a group's room."""
 _NEWCOMERS_NINTHS = 9
 """Newcomers are accepted while nine tenths are not used up; the last tenth is for updates of members."""
+_OFFSET_BYTES = 100
+"""About what an offset takes beside its names."""
 
 
 def why_no_room_to_join(group: Group, request: JoinGroupRequest, config: GroupConfig) -> str | None:
@@ -155,3 +159,36 @@ def _surely_takes(group: Group, size: int, most: int) -> bool:
         return False
     group.held_at_most += size
     return True
+
+
+class OffsetsRoom:
+    """The room left in a group while one request is answered."""
+
+    def __init__(self, group: Group, max_bytes: int) -> None:
+        self._group = group
+        self._max_bytes = max_bytes
+        self._left_bytes: int | None = None
+
+    def takes(self, topic: str, partition: int, metadata: str) -> bool:
+        """Whether an offset has room, which it then uses; one that needs no more bytes always has."""
+        stored = self._group.offsets.get((topic, partition))
+        if stored is not None and metadata in ("", stored.metadata):
+            return True
+        grows_bytes = size_of_offset(topic, metadata) - (
+            0 if stored is None else size_of_offset(topic, stored.metadata)
+        )
+        if grows_bytes <= 0:
+            return True
+        if self._left_bytes is None:
+            self._left_bytes = self._max_bytes - sum(
+                size_of_offset(at[0], o.metadata) for at, o in self._group.offsets.items()
+            )
+        if grows_bytes > self._left_bytes:
+            return False
+        self._left_bytes -= grows_bytes
+        return True
+
+
+def size_of_offset(topic: str, metadata: str) -> int:
+    """Bytes that a partition's offset takes."""
+    return _OFFSET_BYTES + size_of_text(topic + metadata)

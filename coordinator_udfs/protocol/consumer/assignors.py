@@ -1,17 +1,119 @@
-"""The uniform assignor where members subscribe to different topics: sticky, and balanced as far as subscriptions allow.
+"""The assignors of consumer groups: range and uniform.
 
-As in Kafka, members with overlapping subscriptions may end one apart each. Sizes count all of a member's
-partitions. Source: UniformHeterogeneousAssignmentBuilder.
+Range: each topic's partitions in runs of neighbours, made anew each time. Uniform, if all members subscribe to the
+same: balanced within one, and sticky. Otherwise it is sticky, and balanced as far as subscriptions allow. As in Kafka,
+members with overlapping subscriptions may end one apart each; sizes count all of a member's partitions.
+Source: Kafka's server-side RangeAssignor, UniformHomogeneousAssignmentBuilder, UniformHeterogeneousAssignmentBuilder.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
 
-from rollcall.coordinator_udfs.protocol.consumer.range_assignor import MemberSpec, Plan
-from rollcall.coordinator_udfs.protocol.java_maps import uuid_of
+from rollcall.coordinator_udfs.protocol.java_maps import set_order, topic_set_order, uuid_of
+from rollcall.schemas.consumer_protocol import java_string_order
 
+Plan = dict[str, dict[str, list[int]]]
+"""By member id: the partitions of each topic; who gets nothing has an empty entry."""
 MOST_ROUNDS = 16
+
+
+class MemberSpec(NamedTuple):
+    """A member as an assignor sees it."""
+
+    member_id: str
+    instance_id: str | None
+    topics: frozenset[str]
+    """Those it subscribes to that exist."""
+    target: Mapping[str, Sequence[int]]
+    """What it was to own so far."""
+
+
+def assign_by_range(members: Sequence[MemberSpec], topics: Mapping[str, int]) -> Plan:
+    """Of a topic's p partitions and n members, the first p mod n members get one more than the others.
+
+    Static members come first, by instance id, then dynamic ones, by member id; texts in Java's order.
+    """
+    plan: Plan = {member.member_id: {} for member in members}
+    subscribers: dict[str, list[str]] = {topic: [] for topic in topics}
+    for member in sorted(members, key=_place):
+        for topic in member.topics:
+            subscribers[topic].append(member.member_id)
+    for topic, member_ids in subscribers.items():
+        least, extra = divmod(topics[topic], len(member_ids) or 1)
+        start = 0
+        for place, member_id in enumerate(member_ids):
+            end = start + least + (place < extra)
+            if end > start:
+                plan[member_id][topic] = list(range(start, end))
+            start = end
+    return plan
+
+
+def _place(member: MemberSpec) -> tuple[bool, bytes]:
+    name = member.member_id if member.instance_id is None else member.instance_id
+    return member.instance_id is None, java_string_order(name)
+
+
+def assign_uniformly(
+    members: Sequence[MemberSpec], topics: Mapping[str, int], ids: Mapping[str, str] | None = None
+) -> Plan:
+    """Each member keeps what it may of its old target, up to its quota; the rest is handed out in order.
+
+    members: in the order in which they choose. ids: by topic; topics go in the order of Kafka's set of them, or in that
+    of their names. Free partitions go by number.
+    """
+    subscribed = _in_order(members[0].topics, ids) if members else []
+    total = sum(topics[topic] for topic in subscribed)
+    least, extra = divmod(total, len(members)) if members else (0, 0)
+    held = {(t, p) for member in members for t, partitions in member.target.items() for p in partitions}
+    free = [(topic, p) for topic in subscribed for p in range(topics[topic]) if (topic, p) not in held]
+    plan: Plan = {}
+    unfilled: list[tuple[str, int]] = []
+    for place, member in enumerate(members):
+        may_have_extra = extra > 0
+        quota = least + may_have_extra
+        kept, quota = _keep(member, quota, topics, ids, free)
+        plan[member.member_id] = kept
+        if quota > 0 and may_have_extra and len(members) - place > extra:
+            quota -= 1
+            may_have_extra = False
+        if quota > 0:
+            unfilled.append((member.member_id, quota))
+        if may_have_extra:
+            extra -= 1
+    remaining = iter(free)
+    for member_id, quota in unfilled:
+        for topic, partition in islice(remaining, quota):
+            plan[member_id].setdefault(topic, []).append(partition)
+    return plan
+
+
+def _keep(
+    member: MemberSpec,
+    quota: int,
+    topics: Mapping[str, int],
+    ids: Mapping[str, str] | None,
+    free: list[tuple[str, int]],
+) -> tuple[dict[str, list[int]], int]:
+    """What a member keeps of its old target, and how much of its quota is left; what is too much becomes free."""
+    kept: dict[str, list[int]] = {}
+    for topic in _in_order(member.target.keys() & member.topics, ids):
+        partitions = [p for p in member.target[topic] if p < topics[topic]]
+        if len(partitions) > quota:
+            partitions = set_order(partitions)
+            free += [(topic, p) for p in partitions[quota:]]
+            partitions = partitions[:quota]
+        if partitions:
+            kept[topic] = partitions
+            quota -= len(partitions)
+    return kept, quota
+
+
+def _in_order(topics: Iterable[str], ids: Mapping[str, str] | None) -> list[str]:
+    return topic_set_order(topics, ids) if ids else sorted(topics)
 
 
 def assign_mixed(
