@@ -24,13 +24,13 @@ from rollcall.answers.sql.named_partitions import named_partitions
 from rollcall.jobs.config import GATEWAY_PREFIX, PREFIX, JobConfig
 from rollcall.jobs.job_monitor import JobMonitor, tell_address
 from rollcall.jobs.spark.connectors import check_connectors
-from rollcall.jobs.spark.home_lease import held
 from rollcall.jobs.spark.home_session import home_session
 from rollcall.jobs.spark.session import log_settings, submitted_settings
 from rollcall.jobs.spark.shutdown import listen_in_jvm, stop_session
+from rollcall.jobs.spark.store_folder import held
 from rollcall.jobs.stream.query import check_fits, failure_of, start, stop_after_batch, unread_commits
-from rollcall.jobs.stream.stored_waits import WaitsReader
 from rollcall.jobs.stream.upkeep import Beside, Upkeep
+from rollcall.jobs.stream.waits import WaitsReader
 from rollcall.jobs.stream.writers.batch_result import BatchResult
 from rollcall.programs.command_line import conf_option, examples, home_option, run_command, set_option
 from rollcall.programs.log_lines import log_to_standard_error, tell

@@ -1,20 +1,24 @@
 """/metrics and /health of a running job, and the alarms of its home, if its settings ask for them.
 
-Knows where the figures come from: batch results and Spark's progress of the query. Must not know their names.
+Knows where the figures come from, batch results and Spark's progress of the query, and when alarms begin and end. Must
+not know the figures' names, a trouble or a receiver.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import TYPE_CHECKING, Protocol
 
 from prometheus_client import CollectorRegistry
 
 from rollcall.jobs.config import PREFIX, JobConfig
-from rollcall.jobs.job_alarms import JobAlarms, receivers_for
 from rollcall.jobs.stream.job_metrics import JobMetrics, batch_of
-from rollcall.programs.errors import ConfigError
+from rollcall.programs.errors import ConfigError, UserError
 from rollcall.programs.log_lines import tell
+from rollcall.serve.alerts.receivers import Receiver, receivers_of
+from rollcall.serve.alerts.settings import NOT_IN_A_STORE, AlertSettings
+from rollcall.serve.alerts.settings import PREFIX as ALERTS_PREFIX
 from rollcall.serve.listeners.monitor import HasRegistry, Health, Monitor
 from rollcall.tables.home import Home
 from rollcall.tables.job_status import read_status
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 
     from rollcall.jobs.stream.writers.batch_result import BatchResult
     from rollcall.serve.exporter.serving import Exporter
+    from rollcall.serve.page.history import History
 
 
 class ShadowMetrics:
@@ -141,3 +146,57 @@ def tell_address(serving: Served | JobMonitor) -> None:
     """Prints the address of the metrics, if they are served."""
     if serving.shown:
         tell(f"its metrics and health are at {serving.shown}.")
+
+
+STOP_WITHIN_S = 2.0
+"""Alarms that a receiver has not taken by then are sent after the next start."""
+
+
+def receivers_for(home: Home, settings: AlertSettings) -> list[Receiver]:
+    """The receivers of alarms. Raises ConfigError: a secret cannot be read, or the home cannot have alarms."""
+    found = receivers_of(settings)
+    if found and not home.is_local:
+        raise ConfigError(f"{ALERTS_PREFIX}{found[0].name}: {NOT_IN_A_STORE}")
+    return found
+
+
+class JobAlarms:
+    """Sends alarms until it is closed. history: the home's, if another part of the job refreshes it. registry: for
+    their counters.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        settings: AlertSettings,
+        receivers: list[Receiver],
+        history: History | None = None,
+        registry: CollectorRegistry | None = None,
+    ) -> None:
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        if not receivers:
+            return
+        # Imported here: a job without alarms does not need the modules that read a home.
+        from rollcall.serve.alerts.watching import Alarms
+
+        try:
+            alarms = Alarms(home.path, settings, receivers, history, registry)
+        except UserError as error:
+            # A job must serve its clients even if alarms fail.
+            tell(f"no alarms are sent: {error}", is_error=True)
+            return
+
+        def run() -> None:
+            try:
+                alarms.run(self._ended)
+            finally:
+                alarms.close()
+
+        self._thread = threading.Thread(target=run, name="alarms", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join(STOP_WITHIN_S)

@@ -18,8 +18,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from rollcall.jobs.config import JobConfig
-from rollcall.jobs.spark.home_lease import held
 from rollcall.jobs.spark.session import spark_session
+from rollcall.jobs.spark.store_folder import held
 from rollcall.jobs.stream.checkpoint import read_version
 from rollcall.jobs.stream.upkeep import kept_of, tables_of
 from rollcall.tables import in_spark

@@ -19,9 +19,8 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from rollcall.jobs.spark.home_lease import held
 from rollcall.jobs.spark.session import spark_session
-from rollcall.jobs.spark.store_folder import StoreFolder
+from rollcall.jobs.spark.store_folder import StoreFolder, held
 from rollcall.jobs.stream.checkpoint import frozen_settings
 from rollcall.jobs.stream.writers.cluster_writer import PARTITIONS_PROPERTY
 from rollcall.tables import in_spark

@@ -20,7 +20,6 @@ from enum import Enum, StrEnum
 from typing import NamedTuple
 
 from rollcall.schemas.admin_messages import *
-from rollcall.schemas.config_messages import *
 from rollcall.schemas.consumer_group_messages import *
 from rollcall.schemas.membership_messages import *
 from rollcall.schemas.observed_messages import *

@@ -5,15 +5,17 @@ Knows the query. Must not know a state.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from multiprocessing import get_context
 from pathlib import Path
 
 from rollcall.inputs.following.printed_source import PrintedKept
 from rollcall.inputs.following.request_source import ShadowState
 from rollcall.jobs.log_config import shadow_config
-from rollcall.jobs.shadow.spark_once import run_once
 from rollcall.jobs.stream.checkpoint import read_version
-from rollcall.tables.home import Home
+from rollcall.programs.extras import SPARK, check_installed
+from rollcall.programs.log_lines import tell
+from rollcall.tables.home import Home, HomeError
 from rollcall.tables.versions import Versions, is_table
 
 
@@ -36,3 +38,17 @@ def _answer_all(location: str, settings: Mapping[str, str]) -> None:
     spark = home_session(home, "rollcall shadow", {})
     start(spark, home, shadow_config(settings), until_drained=True).query.awaitTermination()
     spark.stop()
+
+
+def run_once(home: Home, why: str, job: Callable[..., None], *arguments: object) -> None:
+    """Says why, and runs the job with the home's location and the arguments. Raises HomeError: it failed.
+
+    job: of a module, and imports Spark itself, since other homes need none.
+    """
+    check_installed(SPARK)
+    tell(f"an earlier version has left {why}, this once.")
+    process = get_context("spawn").Process(target=job, args=(home.location, *arguments))
+    process.start()
+    process.join()
+    if process.exitcode:
+        raise HomeError(f"{home.shown} could not be taken over from the earlier version: see above.")

@@ -1,20 +1,23 @@
 """A folder of small files where Spark writes: in an object store, on HDFS or on a disk, through Hadoop's file systems.
 
-Knows Hadoop's FileSystem and how its errors are worded for a user. Must not know what the files say.
+A job holds the lease on a home in such a store; a home on this machine's disk has a lock. Knows Hadoop's FileSystem and
+how its errors are worded for a user. Must not know what the files say, nor a lease's rules (`rollcall.tables.lease`).
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Any, TypeVar, cast
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from rollcall.tables.home import HomeError
+from rollcall.tables.home import Home, HomeError
+from rollcall.tables.lease import Lease, take_lease
 
 ANSWER_WITHIN_S = 15.0
 """The time limit of one answer. Hadoop's own clients try for minutes."""
@@ -137,3 +140,20 @@ def sentence_of(shown: str, names: list[str], words: str) -> str:
     if "UnknownStoreException" in names or "NoSuchBucket" in first_line:
         return f"{shown}: there is no such bucket: {first_line}"
     return f"{shown}: the store refuses: {first_line}"
+
+
+@contextmanager
+def held(spark: SparkSession, home: Home, who: str) -> Iterator[Lease | None]:
+    """Holds a home for one job; None for a home that has a lock instead.
+
+    Raises HomeError: another job works in it, or its store cannot be used. who: the holder's name for other jobs.
+    """
+    if home.is_local:
+        yield None
+        return
+    lease = take_lease(StoreFolder(spark, home.lease, home.shown), who, home.shown)
+    lease.keep()
+    try:
+        yield lease
+    finally:
+        lease.release()

@@ -26,8 +26,7 @@ from rollcall.programs.preflight import JAVA_NEEDED, check_java, check_python, f
 from rollcall.programs.typed import as_typed
 from rollcall.schemas.tables import EFFECTS_FOLDER
 from rollcall.serve.gateway.settings import Settings
-from rollcall.serve.listeners.addresses import Address
-from rollcall.serve.listeners.ports import refuse_unusable
+from rollcall.serve.listeners.addresses import Address, refuse_unusable
 from rollcall.serve.page.settings import DEFAULT_ADDRESS
 from rollcall.tables.home import Home
 from rollcall.tables.versions import is_table

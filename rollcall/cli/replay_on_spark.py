@@ -18,8 +18,8 @@ from rollcall.inputs.printed.lines.files import comes_once
 from rollcall.inputs.replay.inputs import InputError, input_of
 from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.jobs.replay_on_spark import replay_on_spark
-from rollcall.jobs.spark.home_lease import held
 from rollcall.jobs.spark.session import spark_session
+from rollcall.jobs.spark.store_folder import held
 from rollcall.shown.replay_report import say_log, tell_home
 from rollcall.tables import in_spark
 from rollcall.tables.home import Home, HomeError

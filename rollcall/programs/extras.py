@@ -1,13 +1,15 @@
-"""The wheel's extras: the packages of each, and what to install if one is missing.
+"""The wheel's extras: the packages of each, what to install if one is missing, and what a program does without.
 
 Knows the names by which packages are imported. Must not import one, nor know what needs it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
+from types import ModuleType
 
 from rollcall.programs.errors import UserError
 from rollcall.programs.version import VERSION
@@ -51,3 +53,25 @@ def naming_extra(what: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise missing_extra(error, what) or error from None
+
+
+class _LeftOut:
+    """A finder that says of one package, before others find it, that it is not installed."""
+
+    def __init__(self, package: str) -> None:
+        self._package = package
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
+        if name == self._package:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+@contextmanager
+def left_out(package: str) -> Iterator[None]:
+    """The body runs as if the package were not installed; one that is loaded stays."""
+    finder = _LeftOut(package)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)

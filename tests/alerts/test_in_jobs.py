@@ -9,10 +9,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from rollcall.jobs import job_alarms
+from rollcall.jobs import job_monitor
 from rollcall.jobs.config import JobConfig
-from rollcall.jobs.job_alarms import JobAlarms, receivers_for
-from rollcall.jobs.job_monitor import ShadowMetrics, serve_metrics
+from rollcall.jobs.job_monitor import JobAlarms, ShadowMetrics, receivers_for, serve_metrics
 from rollcall.programs.errors import ConfigError
 from rollcall.serve.alerts import sending
 from rollcall.tables.home import Home
@@ -45,7 +44,7 @@ def test_a_receiver_that_hangs_holds_up_neither_the_job_nor_its_end(
 ) -> None:
     # Whoever waited for the receiver would wait for an hour.
     monkeypatch.setattr(sending, "DEADLINE_S", 3600.0)
-    monkeypatch.setattr(job_alarms, "STOP_WITHIN_S", 0.1)
+    monkeypatch.setattr(job_monitor, "STOP_WITHIN_S", 0.1)
     write_effects(tmp_path, {"orders": goes_on()})
     works(tmp_path, 1 << 50)
     with receiving() as server:

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from rollcall.answers.views.catalog import NAMES
 from rollcall.cli.sql import register_views
-from rollcall.jobs.spark import shown_answers as answers
+from rollcall.jobs.spark import answering as answers
 from rollcall.jobs.spark.session import spark_session
 from tests.engines.both import ASKED, FILES, Kept, kept, kept_of, moments, over_data, queries, view_kept, view_question
 from tests.engines.recorded import HOMES, write_home

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from rollcall.answers.sql.engine import ask
 from rollcall.answers.views.catalog import NAMES
 from rollcall.cli.sql import register_views
-from rollcall.jobs.spark import shown_answers as answers
+from rollcall.jobs.spark import answering as answers
 from rollcall.shown.plain_answers import FORMATS, write_answer
 from tests.engines.ask_spark import answer, ask_views, by_spark
 from tests.engines.both import FILES, by_duckdb, kept, over_data, queries

@@ -18,7 +18,7 @@ from kio.schema.errors import ErrorCode
 from rollcall.schemas.errors import Error
 from rollcall.schemas.messages import APIS
 from rollcall.serve.gateway.assembly import stand_alone
-from rollcall.serve.gateway.security.sasl import Sasl
+from rollcall.serve.gateway.sasl import Sasl
 from rollcall.serve.gateway.settings import Settings
 from rollcall.serve.gateway.wire.codec import Codec, codec
 from rollcall.serve.listeners.credentials import Users

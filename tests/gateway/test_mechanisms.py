@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollcall.serve.gateway.security.mechanisms import AuthenticationError, conversation
+from rollcall.serve.gateway.sasl import AuthenticationError, conversation
 from rollcall.serve.listeners.credentials import ITERATIONS, Credential, Users, credential_of, write_user
 from tests.examples import examples
 from tests.gateway.logging_in import ScramClient

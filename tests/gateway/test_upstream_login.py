@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rollcall.programs.errors import ConfigError
-from rollcall.serve.gateway.security.mechanisms import AuthenticationError, tokens
+from rollcall.serve.gateway.sasl import AuthenticationError, tokens
 from rollcall.serve.gateway.server import Server
 from rollcall.serve.gateway.settings import Settings
 from rollcall.serve.listeners.credentials import write_user

@@ -7,7 +7,7 @@ from importlib import import_module
 
 import pytest
 
-from rollcall.programs.left_out import left_out
+from rollcall.programs.extras import left_out
 
 
 def test_a_package_is_not_found_while_it_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

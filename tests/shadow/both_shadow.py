@@ -17,7 +17,7 @@ from rollcall.inputs.following.topic_tail import TopicTail
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.lines.tail import LogTail
 from rollcall.jobs.config import JobConfig
-from rollcall.jobs.shadow.earlier_both import take_over_both
+from rollcall.jobs.shadow.earlier_topic import take_over_both
 from rollcall.tables.home import Home
 from rollcall.tables.home_tables import open_quarantine, open_requests
 from rollcall.tables.job_status import StatusWriter

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from rollcall.coordinator_udfs.group_udf import SWEEPS_EVERY_MS
 from rollcall.coordinator_udfs.settings import LATEST_MS
 from rollcall.jobs.stream.query import failure_of, start
-from rollcall.jobs.stream.stored_waits import WaitsReader, stored_waits
+from rollcall.jobs.stream.waits import WaitsReader, stored_waits
 from rollcall.jobs.stream.writers.batch_result import BatchResult
 from rollcall.tables.job_status import STATUS_FILE, JobStatus, StatusWriter, read_status
 from tests.requests import join

@@ -9,8 +9,7 @@ from pyspark.sql import SparkSession
 
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.spark.connectors import check_connectors
-from rollcall.jobs.spark.home_lease import held
-from rollcall.jobs.spark.store_folder import StoreFolder
+from rollcall.jobs.spark.store_folder import StoreFolder, held
 from rollcall.programs.preflight import Missing
 from rollcall.tables.home import Home, HomeError
 from rollcall.tables.lease import TakenOverError

@@ -14,7 +14,7 @@ from rollcall.inputs.following.topic_source import FOLDER
 from rollcall.inputs.offsets_topic.beside_log.merging import OF_BOTH
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.shadow import earlier_home, earlier_topic
-from rollcall.jobs.shadow.earlier_both import take_over_both
+from rollcall.jobs.shadow.earlier_topic import take_over_both
 from rollcall.tables.home import Home
 from tests.streaming.earlier_homes import SHADOW, TOPIC, WITH_CLUSTER, unpacked
 from tests.streaming.live import read_rows

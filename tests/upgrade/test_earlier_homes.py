@@ -17,7 +17,7 @@ from rollcall.cli.shadow.command import tail_of
 from rollcall.inputs.following.following import Following
 from rollcall.inputs.following.request_source import RequestSource, find_kept
 from rollcall.jobs.shadow.earlier_home import finish_earlier
-from rollcall.jobs.stream.stored_waits import stored_waits
+from rollcall.jobs.stream.waits import stored_waits
 from rollcall.tables.home import Home
 from rollcall.tables.home_tables import open_requests
 from rollcall.tables.job_status import StatusWriter

@@ -17,7 +17,7 @@ from rollcall.__main__ import main
 from rollcall.answers.queries import QueryError, check_query
 from rollcall.answers.views.catalog import NAMES
 from rollcall.cli.sql import register_views
-from rollcall.jobs.spark.shown_answers import show_table, write_answer
+from rollcall.jobs.spark.answering import show_table, write_answer
 from rollcall.jobs.spark.views import ask, refusals_named
 from rollcall.schemas.tables import REQUESTS
 from rollcall.tables.home import HomeError

@@ -20,7 +20,7 @@ from rollcall.programs.command_line import (
     zone_option,
 )
 from rollcall.programs.errors import UserError
-from rollcall.programs.left_out import left_out
+from rollcall.programs.extras import left_out
 
 WHATIF_OUT = "build/whatif.jsonl"
 _broker_settings = set_option("A broker setting that the log does not show")

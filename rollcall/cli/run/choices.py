@@ -16,8 +16,7 @@ from rollcall.jobs.config import JobConfig
 from rollcall.programs.errors import ConfigError
 from rollcall.programs.settings import parse_topics, read_file
 from rollcall.serve.gateway.settings import PREFIX, Settings
-from rollcall.serve.listeners.addresses import Address
-from rollcall.serve.listeners.ports import refuse_unusable
+from rollcall.serve.listeners.addresses import Address, refuse_unusable
 from rollcall.serve.page.settings import DEFAULT_PLACE, settings_of
 from rollcall.tables.home import DEFAULT_HOME, Home
 

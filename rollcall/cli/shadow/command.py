@@ -163,8 +163,7 @@ def _follow_cluster(
     from rollcall.inputs.following.both import OF_LINES, OF_REQUESTS, BothKept, BothSource, find_both
     from rollcall.inputs.following.merging_feed import MergingFeed
     from rollcall.inputs.following.topic_source import find_topic
-    from rollcall.jobs.shadow.earlier_both import take_over_both
-    from rollcall.jobs.shadow.earlier_topic import take_over
+    from rollcall.jobs.shadow.earlier_topic import take_over, take_over_both
 
     kind = OF_LINES if asked.is_printed else OF_REQUESTS
     kept: BothKept[Any, Any] = BothKept()

@@ -20,7 +20,7 @@ from rollcall.jobs.config import PREFIX, JobConfig, load_config
 from rollcall.jobs.log_config import WRITER
 from rollcall.programs.errors import ConfigError
 from rollcall.programs.kafka_options import client_settings
-from rollcall.serve.gateway.upstream.answered_version import answered_version
+from rollcall.serve.gateway.upstream.upstream_client import answered_version
 from rollcall.serve.listeners.addresses import CLUSTER_SCHEME, servers_of
 from rollcall.tables.home import Home, HomeError
 from rollcall.tables.home_tables import open_quarantine

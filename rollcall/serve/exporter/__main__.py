@@ -44,9 +44,8 @@ def command(home: str, conf: Path | None, given: tuple[str, ...], listen: str, a
     from rollcall.programs.settings import from_texts
     from rollcall.serve.exporter.serving import Exporter
     from rollcall.serve.exporter.settings import ExportSettings
-    from rollcall.serve.listeners.addresses import parse_address
+    from rollcall.serve.listeners.addresses import parse_address, refuse_unusable
     from rollcall.serve.listeners.monitor import Monitor
-    from rollcall.serve.listeners.ports import refuse_unusable
     from rollcall.serve.listeners.settings import KEY_OF_HOSTS, MetricsHosts
     from rollcall.serve.page.__main__ import read_home
 

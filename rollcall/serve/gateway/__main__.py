@@ -94,7 +94,7 @@ def _read_home(home: str, topic: Topic | None) -> Iterator[tuple[Path, float]]:
 async def run(home: Path, settings: Settings, topic: Topic | None, slower: float) -> None:
     """Runs until a signal. Raises OSError and ConfigError before it listens."""
     from rollcall.serve.gateway.assembly import gateway_on
-    from rollcall.serve.listeners.ports import refuse_unusable
+    from rollcall.serve.listeners.addresses import refuse_unusable
 
     refuse_unusable(settings.listen, "LISTEN")
     if settings.metrics_listen is not None:

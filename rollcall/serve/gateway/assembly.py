@@ -13,12 +13,11 @@ from rollcall.serve.gateway.group_apis import GroupApis, Node
 from rollcall.serve.gateway.metrics import Metrics
 from rollcall.serve.gateway.registry import Registry
 from rollcall.serve.gateway.routing import Routing
-from rollcall.serve.gateway.security.sasl import Sasl
+from rollcall.serve.gateway.sasl import Sasl
 from rollcall.serve.gateway.server import Server
 from rollcall.serve.gateway.settings import Settings
 from rollcall.serve.gateway.standalone.cluster_apis import Cluster
-from rollcall.serve.gateway.standalone.growth import Growth
-from rollcall.serve.gateway.standalone.topic_logs import TopicLogs
+from rollcall.serve.gateway.standalone.topic_logs import Growth, TopicLogs
 from rollcall.serve.gateway.tables.request_sink import RequestSink, Topic
 from rollcall.serve.gateway.tables.tables_backend import TablesBackend
 from rollcall.serve.gateway.topic_ids import TopicIds

@@ -22,7 +22,6 @@ from rollcall.serve.gateway.backend import Backend
 from rollcall.serve.gateway.client_connection import ClientConnection, Turns
 from rollcall.serve.gateway.fair_threads import FairThreads
 from rollcall.serve.gateway.metrics import Metrics
-from rollcall.serve.gateway.rate_limited_log import RateLimitedLog
 from rollcall.serve.gateway.registry import Registry
 from rollcall.serve.gateway.routing import Routing
 from rollcall.serve.gateway.settings import Settings
@@ -38,6 +37,12 @@ _SILENT_S = 30.0
 _OBJECTS_A_COLLECTION = 50_000
 _SWITCH_S = 0.0005
 """A thread that reads a long request keeps the loop waiting for at most this long."""
+LOG_LINES = 20
+"""The most lines of one kind that are written in a period."""
+LOG_PERIOD_S = 10.0
+LOG_KINDS_MAX = 1000
+"""The most kinds that are counted apart at a time."""
+_KIND_CHARACTERS = 60
 
 
 class Server:
@@ -154,3 +159,29 @@ def prepare_process() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     gc.set_threshold(_OBJECTS_A_COLLECTION)
     sys.setswitchinterval(_SWITCH_S)
+
+
+class RateLimitedLog(logging.Filter):
+    """Passes at most LOG_LINES records of a kind per period; the next period's first record has the number left out.
+
+    A kind is the beginning of the text of the call, before its values are put in: asyncio's have values further on.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._kinds: dict[str, tuple[float, int]] = {}
+        """For each kind: when its period began, and how many records came since."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        now, kind = self._clock(), str(record.msg).partition("\n")[0][:_KIND_CHARACTERS]
+        began, count = self._kinds.get(kind, (now, 0))
+        if now - began >= LOG_PERIOD_S:
+            left_out = count - LOG_LINES
+            began, count = now, 0
+            if left_out > 0:
+                record.msg = f"{record.msg} (and {left_out} more such lines before)"
+        if len(self._kinds) >= LOG_KINDS_MAX:
+            self._kinds.clear()
+        self._kinds[kind] = (began, count + 1)
+        return count < LOG_LINES

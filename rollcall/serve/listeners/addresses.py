@@ -1,9 +1,10 @@
-"""A host and a port, as users write them. Knows their form; opens no socket."""
+"""A host and a port, as users write them, and whether a server can listen there before it is started."""
 
 from __future__ import annotations
 
 import ipaddress
-from typing import NamedTuple
+import socket
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from rollcall.programs.errors import ConfigError
@@ -67,3 +68,28 @@ def servers_of(text: str) -> list[str]:
     if not text.startswith(CLUSTER_SCHEME) or not all(server.host for server in servers) or parts.path.strip("/"):
         raise ValueError("is not an address of a cluster")
     return [str(server) for server in servers]
+
+
+def listen_at(made: socket.socket, place: Any, backlog: int = 1) -> None:
+    """Raises OSError."""
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if made.family == socket.AF_INET6:
+        made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    made.bind(place)
+    made.listen(backlog)
+
+
+def refuse_unusable(address: Address, another: str, who: str = "the gateway") -> None:
+    """Listens there for a moment. Raises ConfigError: it cannot. another: how to name another place for who."""
+    host = address.host or None
+    try:
+        for family, kind, protocol, _, place in socket.getaddrinfo(
+            host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        ):
+            with socket.socket(family, kind, protocol) as tried:
+                listen_at(tried, place)
+    except OSError as error:
+        raise ConfigError(
+            f"{who} cannot start: nothing can listen on {address} ({error.strerror}): "
+            f"name another place with {another}=host:port."
+        ) from None

@@ -13,9 +13,8 @@ import ssl
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from rollcall.serve.listeners.addresses import Address
+from rollcall.serve.listeners.addresses import Address, listen_at
 from rollcall.serve.listeners.connections import ConnectionMetrics, Connections
-from rollcall.serve.listeners.ports import listen_at
 
 log = logging.getLogger("gateway")
 

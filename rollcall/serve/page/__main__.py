@@ -43,7 +43,7 @@ def command(home: str, conf: Path | None, listen: str) -> None:
 
 def serve(home: str, conf: Path | None, listen: str, begun: Callable[[str], None]) -> None:
     """Serves a home's page until SIGTERM or Ctrl-C. begun: is called once with the page's address. Raises UserError."""
-    from rollcall.serve.listeners.ports import refuse_unusable
+    from rollcall.serve.listeners.addresses import refuse_unusable
     from rollcall.serve.page.serving import PageServer
 
     log_to_standard_error(logging.WARNING)

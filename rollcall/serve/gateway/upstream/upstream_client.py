@@ -1,7 +1,7 @@
 """How the gateway gets into its upstream, and a connection of its own to it, which asks one request at a time.
 
 The upstream sees every client under the name that the gateway logs in with; only the gateway knows the client. Knows
-the settings, frames and SASL's two messages; knows no other message.
+the settings, confluent-kafka's of TLS included, frames, SASL's two messages and ApiVersions; knows no other message.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from rollcall.coordinator_udfs.protocol.kafka_versions import DIFFERENCES, KafkaVersion, version_reached
 from rollcall.programs.errors import ConfigError
-from rollcall.serve.gateway.security.mechanisms import AuthenticationError, tokens
+from rollcall.serve.gateway.sasl import AuthenticationError, tokens
 from rollcall.serve.gateway.settings import PREFIX, Settings
 from rollcall.serve.gateway.wire.codec import WireError, codec
 from rollcall.serve.gateway.wire.shaping import entity_of
@@ -32,6 +33,8 @@ _SASL_VERSION = 1
 
 Send = Callable[[bytes], Awaitable[bytes]]
 """Sends a request, its length first, and gives the answer without."""
+_FEATURES_VERSION = 3
+"""Of ApiVersions, which every broker answers to who has not logged in yet."""
 
 
 class UpstreamError(OSError):
@@ -165,3 +168,39 @@ async def first_connected_to(bootstrap: Address, login: UpstreamLogin) -> AsyncI
         ) from None
     except (OSError, WireError) as error:
         raise UpstreamError(f"gateway.upstream={bootstrap}: {error}") from None
+
+
+def answered_version(settings: Mapping[str, Any]) -> KafkaVersion | None:
+    """The version by whose rules it answers, as its metadata.version says; None: it does not say.
+
+    settings: confluent-kafka's.
+    """
+    for server in str(settings["bootstrap.servers"]).split(","):
+        try:
+            level = asyncio.run(_metadata_version(Address.from_text(server), settings))
+        except (OSError, EOFError, WireError, ValueError):
+            continue
+        if level is not None:
+            return version_reached(level, lambda version: DIFFERENCES[version].last_metadata_version)
+    return None
+
+
+async def _metadata_version(server: Address, settings: Mapping[str, Any]) -> int | None:
+    """The last level of the feature that the asked broker supports; None: it names none."""
+    async with connected_to(server, UpstreamLogin(_confluent_tls(settings))) as send:
+        version = {"client_software_name": "rollcall", "client_software_version": "1"}
+        offered = await asked(send, "ApiVersions", _FEATURES_VERSION, version)
+    levels = {feature.name: int(feature.max_version) for feature in offered.supported_features}
+    return levels.get("metadata.version")
+
+
+def _confluent_tls(settings: Mapping[str, Any]) -> ssl.SSLContext | None:
+    """As confluent-kafka would make it; None: without TLS. Raises OSError."""
+    if not str(settings.get("security.protocol", "")).endswith("SSL"):
+        return None
+    context = ssl.create_default_context(cafile=settings.get("ssl.ca.location"), cadata=settings.get("ssl.ca.pem"))
+    if settings.get("ssl.endpoint.identification.algorithm") == "none":
+        context.check_hostname = False
+    if certificate := settings.get("ssl.certificate.location"):
+        context.load_cert_chain(certificate, settings.get("ssl.key.location"), settings.get("ssl.key.password"))
+    return context
