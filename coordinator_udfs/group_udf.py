@@ -24,9 +24,8 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from rollcall.coordinator_udfs.group_turns import Outcome, quarantined, take_turns
 from rollcall.coordinator_udfs.settings import Clock, StreamSettings
 from rollcall.coordinator_udfs.state_codec import StateRow
-from rollcall.schemas.effect_rows import LINE, texts_of
+from rollcall.schemas.effect_rows import LINE, texts_of, wait_text
 from rollcall.schemas.tables import EFFECTS, STATE, TICK_ID
-from rollcall.schemas.waits import wait_text
 
 KEY_COLUMN, TEXT_COLUMN = "group_id", "request"
 """What `coordinate` hands to Python of a request."""

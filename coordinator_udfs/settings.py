@@ -47,4 +47,4 @@ class StreamSettings(RequestLimits):
     `turn_budget`.
     """
     says_waits: bool = False
-    """Whether each turn also says until when its group waits; see `rollcall.schemas.waits`."""
+    """Whether each turn also says until when its group waits; see `rollcall.schemas.effect_rows`."""

@@ -1,11 +1,14 @@
 """An effect as a row of the effects table and back, and a group's rows as one text of JSON lines.
 
+Beside these texts stands until when a group waits: `@UNTIL_MS GROUP`, or `@ GROUP` for nothing. Texts of effects begin
+with a brace, so neither kind can be taken for the other.
+
 Knows which column holds which field of an effect; knows no Spark. Columns: `rollcall.schemas.tables.EFFECTS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, get_args
 
@@ -34,6 +37,9 @@ QUARANTINED = "quarantined"
 """What stands in `effect` of a row that is not a fact but goes to quarantine: the reason in `cause`, the raw text in
 `detail`.
 """
+Wait = tuple[str, int | None]
+"""A group, and when it must be called without a request, ms since the epoch; None: never."""
+_MARK = "@"
 
 
 class EffectRow(msgspec.Struct, omit_defaults=True, gc=False):
@@ -177,3 +183,21 @@ SAID_BY_COLUMNS = frozenset(
 )
 """The kinds of effects whose rows need no detail; a reply's holds only its response."""
 _ROW_OF: dict[type[Effect], Callable[[Any, int], EffectRow]] = {kind: _row_maker(kind) for kind in get_args(AnyFact)}
+
+
+def wait_text(group_id: str, until_ms: int | None) -> str:
+    """A group's wait as a text."""
+    return f"{_MARK}{'' if until_ms is None else until_ms} {group_id}"
+
+
+def apart(texts: Sequence[str]) -> tuple[list[str], list[Wait]]:
+    """The texts of effects and the waits, each in order."""
+    effects: list[str] = []
+    waits: list[Wait] = []
+    for text in texts:
+        if text.startswith(_MARK):
+            until, _, group_id = text[1:].partition(" ")
+            waits.append((group_id, int(until) if until else None))
+        else:
+            effects.append(text)
+    return effects, waits

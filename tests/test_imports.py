@@ -255,7 +255,7 @@ KNOW_THE_TABLE_FORMAT = {
     "rollcall.programs.extras": "names of packages",
 }
 MAY_KNOW = ("rollcall.tables", "benchmarks")
-INSIDE_TABLES = ("delta_log", "live_files", "compaction")
+INSIDE_TABLES = ("delta_log", "compaction")
 """Modules of tables that nobody outside may import; `rollcall.tables.versions` says what others may."""
 
 
@@ -309,7 +309,7 @@ def test_importing_a_pure_package_loads_nothing_heavy_and_no_randomness(package:
 
 
 def test_the_names_of_a_tables_files_are_known_without_loading_what_reads_them() -> None:
-    assert loaded_by(["rollcall.tables.delta_log", "rollcall.tables.live_files"]).isdisjoint(HEAVY | {"deltalake"})
+    assert loaded_by(["rollcall.tables.delta_log"]).isdisjoint(HEAVY | {"deltalake"})
 
 
 @pytest.mark.parametrize("module", ["rollcall.cli.sql", "rollcall.cli.why"])

@@ -1,7 +1,8 @@
 """The one place that makes a SparkSession: the machine, the profile's settings, the JARs, the workers' interpreter.
 
-Knows Spark's settings, and whether the program runs alone or under spark-submit, whose settings win. Must not know any
-table or query.
+It also ends one at a signal. Under spark-submit the JVM is the parent and would end Spark in the middle of a batch; so
+the JVM's own handlers are replaced as well. Knows Spark's settings, and whether the program runs alone or under
+spark-submit, whose settings win. Must not know any table or query.
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 from rollcall.jobs.spark.archive import archive_options
 from rollcall.jobs.spark.jars import jar_paths, make_ready
 from rollcall.jobs.spark.machine import this_machine
 from rollcall.programs.log_lines import Form
+from rollcall.programs.stop_signal import NAMES, StopSignal
 from rollcall.programs.version import ROOT
 
 LOCAL_PROFILE = ROOT / "rollcall" / "conf" / "spark-local.conf"
@@ -108,3 +112,37 @@ def _session(name: str, conf: Mapping[str, str]) -> SparkSession:
     for key, value in conf.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+class _JvmHandler:
+    """A sun.misc.SignalHandler that passes the signal on."""
+
+    def __init__(self, stop: StopSignal) -> None:
+        self.stop = stop
+
+    def handle(self, number: Any) -> None:
+        self.stop.ask()
+
+    def toString(self) -> str:
+        return "rollcall.StopSignal"
+
+    class Java:
+        implements = ("sun.misc.SignalHandler",)
+
+
+def listen_in_jvm(stop: StopSignal, spark: SparkSession) -> None:
+    """Takes the signals of both: a session takes Python's when it starts."""
+    stop.listen()
+    gateway: Any = spark.sparkContext._gateway
+    ensure_callback_server_started(gateway)
+    handler = _JvmHandler(stop)
+    # A JVM that this program started ignores SIGINT already, and so do the processes that it starts.
+    for name in NAMES if is_submitted() else ("TERM",):
+        gateway.jvm.sun.misc.Signal.handle(gateway.jvm.sun.misc.Signal(name), handler)
+
+
+def stop_session(spark: SparkSession) -> None:
+    """Ends it, and forgets what the JVM called back: py4j's threads would keep that, and with it what DuckDB made."""
+    gateway: Any = spark.sparkContext._gateway
+    spark.stop()
+    gateway.gateway_property.pool.clear()

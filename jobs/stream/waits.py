@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from rollcall.coordinator_udfs.settings import LATEST_MS
 from rollcall.jobs.stream.checkpoint import finished_batches
 from rollcall.programs.log_lines import tell
-from rollcall.schemas.waits import Wait
+from rollcall.schemas.effect_rows import Wait
 
 FIRST_AFTER_S = 5.0
 """The first requests after a start do not wait for this."""

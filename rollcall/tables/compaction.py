@@ -26,8 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rollcall.tables.delta_log import AddedFile, DeltaLog, GapError
-from rollcall.tables.live_files import live_files
+from rollcall.tables.delta_log import AddedFile, DeltaLog, GapError, live_files
 from rollcall.tables.rows import fitted
 
 ROWS_AT_ONCE = 100_000

@@ -1,10 +1,11 @@
-"""A Delta table's log on the local disk: which versions there are, what each one did, and how one more is taken.
+"""A Delta table's log on the local disk: its versions, what each one did, the files of one, and how one more is taken.
 
 A commit is one small file of JSON named after its version. All followers of a table read its commits here, so there is
 one rule for which commits bring new rows: `Commit.appended`.
 
-Knows the log's files; must not know what is in a row, nor load pyarrow or deltalake. Source: the Delta protocol, "Delta
-Log Entries", "Add File and Remove File" and "Checkpoints".
+A checkpoint is read by DuckDB, which loads fast and is also there in the job. Knows the log's files; must not know what
+is in a row, nor load pyarrow or deltalake. Source: the Delta protocol, "Delta Log Entries", "Add File and Remove File",
+"Checkpoints" and "Action Reconciliation".
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import re
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,9 +24,12 @@ from urllib.parse import unquote
 
 import msgspec
 
+from rollcall.tables.unread import left_out
+
 LOG_FOLDER = "_delta_log"
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?\.parquet")
+_TRIES = 5
 
 
 class DeltaLogError(ValueError):
@@ -204,3 +208,69 @@ class DeltaLog:
             return os.listdir(self.folder)
         except FileNotFoundError:
             return []
+
+
+class LiveFiles(NamedTuple):
+    version: int
+    files: list[AddedFile]
+    """In the order they were added, as far as the log says."""
+    paths: list[Path]
+    """Where they lie, in the same order."""
+
+
+def live_files(log: DeltaLog, version: int | None = None) -> LiveFiles:
+    """The data files at a version, by default the latest.
+
+    Raises DeltaLogError: there is no table, no such version (any more), or a file has a deletion vector. Upkeep may
+    remove a checkpoint or a commit between two looks at the disk, and a folder that grows may be listed with a gap; so
+    this is tried again before it fails.
+    """
+    for _ in range(_TRIES - 1):
+        with suppress(DeltaLogError, FileNotFoundError):
+            return _looked_at(log, version)
+    return _looked_at(log, version)
+
+
+def _looked_at(log: DeltaLog, version: int | None) -> LiveFiles:
+    there = set(log.versions())
+    if not there:
+        raise DeltaLogError(f"{log.table}: there is no Delta table")
+    wanted = max(there) if version is None else version
+    checkpoint = log.last_checkpoint(wanted)
+    commits = range(0 if checkpoint is None else checkpoint.version + 1, wanted + 1)
+    if wanted > max(there) or not there.issuperset(commits):
+        raise DeltaLogError(
+            f"{log.table}: version {wanted} cannot be read: the log has versions {min(there)} to {max(there)}"
+        )
+    live = {} if checkpoint is None else {file.path: file for file in _in_checkpoint(checkpoint.paths)}
+    for number in commits:
+        try:
+            commit = log.read(number)
+        except ValueError as error:
+            left_out(log.table.name, f"version {number}", error)
+            continue
+        if commit is None:
+            raise FileNotFoundError(log.commit_path(number))
+        # A commit may remove a file and add it again with other statistics: the file stays.
+        for removed in commit.removed:
+            live.pop(removed.path, None)
+        live |= {added.path: added for added in commit.added}
+    for file in live.values():
+        if file.deletion_vector is not None:
+            raise DeltaLogError(f"{log.table}: {file.path} has a deletion vector, which only Spark reads")
+    return LiveFiles(wanted, list(live.values()), [log.path_of(file) for file in live.values()])
+
+
+def _in_checkpoint(paths: Sequence[Path]) -> list[AddedFile]:
+    """The live files that a checkpoint lists. Raises OSError: it cannot be read."""
+    # Imported here: a table without a checkpoint needs none.
+    import duckdb
+
+    try:
+        with duckdb.connect(config={"threads": 1}) as database:
+            asked = "SELECT add FROM read_parquet($paths) WHERE add IS NOT NULL"
+            rows = database.execute(asked, {"paths": [str(path) for path in paths]}).fetchall()
+    except duckdb.Error as error:
+        is_gone = not all(path.exists() for path in paths)
+        raise (FileNotFoundError if is_gone else OSError)(f"{paths[0]}: {error}") from error
+    return [msgspec.convert(add, AddedFile) for (add,) in rows]

@@ -1,7 +1,7 @@
 """DuckDB over the files of a home's tables: how it is set up, and which files a table has.
 
 A database of this process, in memory, that loads no extensions and spills to a temporary folder. Knows Delta's log by
-`rollcall.tables.live_files`; must not know what is in a table's rows, nor load pyarrow or deltalake.
+`rollcall.tables.delta_log`; must not know what is in a table's rows, nor load pyarrow or deltalake.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from pathlib import Path
 import duckdb
 
 from rollcall.schemas.tables import Table
-from rollcall.tables.delta_log import DeltaLog
-from rollcall.tables.live_files import live_files
+from rollcall.tables.delta_log import DeltaLog, live_files
 from rollcall.tables.own_folder import own_folder
 from rollcall.tables.unread import fault_of_parquet, whole_files
 

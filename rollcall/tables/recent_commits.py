@@ -25,11 +25,10 @@ import duckdb
 
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.tables import EFFECTS
-from rollcall.tables.delta_log import DeltaLog
+from rollcall.tables.delta_log import DeltaLog, live_files
 from rollcall.tables.duck_database import open_database, quoted, rows_of
 from rollcall.tables.kept_file import KeptFile
 from rollcall.tables.lag.kept import MOVING_WITHIN_MS
-from rollcall.tables.live_files import live_files
 from rollcall.tables.readable_files import readable
 from rollcall.tables.unread import whole_files
 

@@ -27,10 +27,9 @@ import pyarrow as pa
 from pyarrow.fs import FileInfo, FileSelector, FileSystem, FileType, S3FileSystem
 
 from rollcall.schemas.tables import CHECKPOINT_FOLDER, EFFECTS_FOLDER, QUARANTINE_FOLDER
-from rollcall.tables.delta_log import LOG_FOLDER, AddedFile, DeltaLog
+from rollcall.tables.delta_log import LOG_FOLDER, AddedFile, DeltaLog, live_files
 from rollcall.tables.home_location import cache_folder
 from rollcall.tables.job_status import STATUS_FILE, JobStatus
-from rollcall.tables.live_files import live_files
 from rollcall.tables.own_folder import own_folder
 from rollcall.tables.whole_file import replacing, write_whole
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rollcall.serve.gateway.tables.request_writer import AT_ONCE_MAX, Pace
+from rollcall.serve.gateway.tables.request_sink import AT_ONCE_MAX, Pace
 
 
 def begun(pace: Pace, from_s: float, count: int) -> list[float]:

@@ -34,9 +34,9 @@ from rollcall.schemas.offset_messages import (
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
 )
+from rollcall.serve.gateway import standalone
 from rollcall.serve.gateway.exchange import Ask, Caller, Later
-from rollcall.serve.gateway.standalone import topic_logs
-from rollcall.serve.gateway.standalone.topic_logs import Growth, TopicLogs
+from rollcall.serve.gateway.standalone import Growth, TopicLogs
 from rollcall.serve.gateway.topic_ids import TopicIds
 from rollcall.serve.gateway.wire.codec import codec
 from rollcall.serve.gateway.wire.shaping import entity_of
@@ -221,7 +221,7 @@ GROWING = {"topics": "t1:4,t2:1", "gateway.demo.records.per.second": "t1:5", "ga
 @pytest.fixture
 def two_seconds_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock stands where logs that grow have 10 records."""
-    monkeypatch.setattr(topic_logs, "time", lambda: SINCE_MS / 1000 + 2.5)
+    monkeypatch.setattr(standalone, "time", lambda: SINCE_MS / 1000 + 2.5)
 
 
 @pytest.mark.usefixtures("two_seconds_on")

@@ -240,7 +240,7 @@ async def over(home: Path, taking: RequestSink) -> AsyncIterator[TablesBackend]:
 async def test_more_than_can_be_appended_in_time_is_a_coordinator_to_be_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rollcall.serve.gateway.tables.request_writer._QUEUED_MAX_BYTES", 10_000)
+    monkeypatch.setattr("rollcall.serve.gateway.tables.request_sink._QUEUED_MAX_BYTES", 10_000)
     taking = OneAtATime()
     async with over(tmp_path, taking) as backend:
         asked = [backend.submit(numbered(number, "m" * 3000)) for number in range(6)]

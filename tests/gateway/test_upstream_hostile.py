@@ -13,7 +13,7 @@ import pytest
 
 from rollcall.schemas.errors import Error
 from rollcall.serve.gateway.upstream import broker_connection, brokers
-from rollcall.serve.gateway.upstream.metadata_brokers import MAX_BROKERS, joined, split
+from rollcall.serve.gateway.upstream.brokers import MAX_BROKERS, joined, split
 from rollcall.serve.gateway.wire.codec import RequestHeader, WireError, codec
 from rollcall.serve.gateway.wire.shaping import entity_of
 from rollcall.serve.listeners.addresses import Address

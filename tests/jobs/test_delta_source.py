@@ -13,7 +13,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from rollcall.coordinator_udfs.settings import LATEST_MS
 from rollcall.jobs.stream.sources.delta_table import Files, RequestTableReader
-from rollcall.jobs.stream.sources.ticks import TicksReader
+from rollcall.jobs.stream.sources.pace import TicksReader
 from rollcall.schemas.tables import REQUESTS
 from rollcall.tables.appending import open_table
 from rollcall.tables.job_status import STATUS_FILE, StatusWriter

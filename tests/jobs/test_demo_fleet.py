@@ -16,7 +16,7 @@ from rollcall.cli.run.command import growth_words
 from rollcall.cli.run.demo_fleet import Signals, compile_one_at_a_time, take_part
 from rollcall.cli.run.demo_plan import RECORDS_PER_SECOND, TOPICS, DemoGroup, DemoMember
 from rollcall.serve.gateway.settings import Settings
-from rollcall.serve.gateway.standalone.topic_logs import Growth
+from rollcall.serve.gateway.standalone import Growth
 from rollcall.tables.home import Home
 from tests.lag.homes import ends, group, write_home
 

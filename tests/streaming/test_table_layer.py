@@ -13,8 +13,7 @@ from pyspark.sql import SparkSession
 
 from rollcall.jobs.stream.writers.cluster_writer import open_table
 from rollcall.schemas.tables import EFFECTS
-from rollcall.tables.delta_log import DeltaLog
-from rollcall.tables.live_files import live_files
+from rollcall.tables.delta_log import DeltaLog, live_files
 from rollcall.tables.properties import request_properties, table_properties
 from rollcall.tables.table_follower import TableFollower
 from tests.requests import heartbeat

@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from rollcall.tables import live_files as files_of_tables
-from rollcall.tables.delta_log import AddedFile, DeltaLog, DeltaLogError
-from rollcall.tables.live_files import live_files
+from rollcall.tables import delta_log as files_of_tables
+from rollcall.tables.delta_log import AddedFile, DeltaLog, DeltaLogError, live_files
 
 
 def append(path: Path, *numbers: int, day: str = "2026-03-01") -> None:

@@ -6,13 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from rollcall.tables.request_writers import LOOK_TRUSTED_S, NEWCOMER_WAITS_S, WRITERS_FOLDER, RequestWriters
+from rollcall.tables.request_table import LOOK_TRUSTED_S, NEWCOMER_WAITS_S, WRITERS_FOLDER, RequestWriters
 from tests.waiting import until
 
 HOLD = """
 import sys
 from pathlib import Path
-from rollcall.tables.request_writers import RequestWriters
+from rollcall.tables.request_table import RequestWriters
 writers = RequestWriters(Path(sys.argv[1]), "other", lambda _: None)
 writers.join()
 print("joined", flush=True)

@@ -18,9 +18,9 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from rollcall.coordinator_udfs.group_udf import run_group
 from rollcall.coordinator_udfs.settings import Clock, StreamSettings
+from rollcall.schemas.effect_rows import Wait, apart
 from rollcall.schemas.fan_out import group_id_of
 from rollcall.schemas.messages import StreamRequest
-from rollcall.schemas.waits import Wait, apart
 
 NO_TIMEOUT = -1
 Effect = dict[str, Any]

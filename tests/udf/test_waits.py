@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rollcall.coordinator_udfs.settings import LATEST_MS
 from rollcall.jobs.stream.sources.pace import Pace
 from rollcall.jobs.stream.waits import Waits
-from rollcall.schemas.waits import Wait, apart, wait_text
+from rollcall.schemas.effect_rows import Wait, apart, wait_text
 from tests.examples import examples
 from tests.requests import commit, heartbeat, leave
 from tests.udf.live_clock import SETTINGS, T, stable

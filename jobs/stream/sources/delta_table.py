@@ -21,8 +21,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from rollcall.jobs.config import JobConfig
-from rollcall.jobs.stream.sources.pace import Pace
-from rollcall.jobs.stream.sources.runner import outlive_signals
+from rollcall.jobs.stream.sources.pace import Pace, outlive_signals
 from rollcall.schemas.tables import REQUESTS
 from rollcall.tables.home import Home
 from rollcall.tables.rows import fitted

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rollcall.jobs.config import JobConfig
-from rollcall.jobs.stream.sources.ticks import load_ticks
+from rollcall.jobs.stream.sources.pace import load_ticks
 from rollcall.programs.preflight import Missing
 from rollcall.schemas.tables import REQUESTS
 from rollcall.tables.home import Home

@@ -2,20 +2,34 @@
 
 The job notes after each batch, in its status, until when no further batch is needed. Before a run's first note, a batch
 runs each tick. A source in which the job finds nothing to do says so by the time of the status' last change, without a
-batch and without a new file.
+batch and without a new file. Beside a source that does not tick (Kafka's), a source without rows makes Spark run a
+batch each tick, so deadlines fire in an idle query too.
 
-Knows that status and the system's clock; must not know requests.
+Spark asks a Python source for its offsets in a process of the job's group, so Ctrl-C reaches it as well. If it ended
+then, the running batch could not finish; so it ignores the signal, and ends with the JVM that it talks to. Knows that
+status, the system's clock and signals; must not know requests.
 """
 
 from __future__ import annotations
 
 import os
+import signal
+import sys
 import time
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
+
+from rollcall.schemas.tables import REQUESTS
 from rollcall.tables.job_status import read_status_file
 
 LOOKED_EVERY_MS = 1000
 """How often a source at rest says that it has looked."""
+FORMAT = "rollcall_ticks"
+RUNNER = "pyspark.sql.streaming.python_streaming_source_runner"
 
 
 class Pace:
@@ -93,3 +107,59 @@ class RestNote:
         except OSError:
             return
         self._seen = None
+
+
+def load_ticks(spark: SparkSession, tick_ms: int, status: str = "") -> DataFrame:
+    """A stream without requests that has a new offset each tick. status: see Pace."""
+    spark.dataSource.register(Ticks)
+    return spark.readStream.format(FORMAT).option("tick_ms", tick_ms).option("status", status).load()
+
+
+class Ticks(DataSource):
+    """Declares the source to Spark; options tick_ms and status."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return REQUESTS.ddl
+
+    def streamReader(self, schema: Any) -> TicksReader:
+        return TicksReader(int(self.options["tick_ms"]), self.options["status"])
+
+
+class TicksReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Offsets {"tick": the time in whole ticks}; a stream that ends when it is drained does not tick."""
+
+    def __init__(self, tick_ms: int, status: str = "") -> None:
+        outlive_signals()
+        self._pace = Pace(tick_ms, status)
+
+    def initialOffset(self) -> dict[str, int]:
+        return {"tick": 0}
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._pace.tick_ms = 0
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+        return {"tick": self._pace.tick(start["tick"])}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        return []
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        return iter(())
+
+
+def is_runner() -> bool:
+    """Whether this is that process, and not a worker or a test."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    return spec is not None and spec.name == RUNNER
+
+
+def outlive_signals() -> None:
+    """Ignores SIGINT and SIGTERM, only in that process: the job acts on them."""
+    if is_runner():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)

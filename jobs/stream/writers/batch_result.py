@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rollcall.schemas.waits import Wait
+from rollcall.schemas.effect_rows import Wait
 
 
 class BatchResult(NamedTuple):

@@ -16,8 +16,7 @@ from rollcall.inputs.quarantined import quarantine_rows
 from rollcall.jobs.config import PREFIX, JobConfig
 from rollcall.jobs.stream.writers.batch_result import BatchResult, BatchTooLarge
 from rollcall.schemas.effect_names import EffectName
-from rollcall.schemas.effect_rows import QUARANTINED
-from rollcall.schemas.waits import apart
+from rollcall.schemas.effect_rows import QUARANTINED, apart
 from rollcall.tables.appending import OpenTable, append_once
 from rollcall.tables.home import Home
 from rollcall.tables.home_tables import open_effects, open_quarantine

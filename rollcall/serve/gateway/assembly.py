@@ -16,8 +16,7 @@ from rollcall.serve.gateway.routing import Routing
 from rollcall.serve.gateway.sasl import Sasl
 from rollcall.serve.gateway.server import Server
 from rollcall.serve.gateway.settings import Settings
-from rollcall.serve.gateway.standalone.cluster_apis import Cluster
-from rollcall.serve.gateway.standalone.topic_logs import Growth, TopicLogs
+from rollcall.serve.gateway.standalone import Cluster, Growth, TopicLogs
 from rollcall.serve.gateway.tables.request_sink import RequestSink, Topic
 from rollcall.serve.gateway.tables.tables_backend import TablesBackend
 from rollcall.serve.gateway.topic_ids import TopicIds

@@ -42,8 +42,7 @@ from rollcall.serve.gateway.settings import Settings
 from rollcall.serve.gateway.tables.early_answers import EarlyAnswers
 from rollcall.serve.gateway.tables.early_commits import EarlyCommits
 from rollcall.serve.gateway.tables.effects_table import EffectsTable, News, Reply
-from rollcall.serve.gateway.tables.request_sink import RequestSink
-from rollcall.serve.gateway.tables.request_writer import RequestWriter
+from rollcall.serve.gateway.tables.request_sink import RequestSink, RequestWriter
 from rollcall.serve.gateway.tables.under_way import FORGOTTEN_AFTER_MS, Pending, UnderWay, is_away, unseen_answer
 from rollcall.tables.job_status import read_status
 from rollcall.tables.lasting_facts import Fact

@@ -26,8 +26,7 @@ from rollcall.serve.gateway.upstream.apis import (
     METADATA,
     offered,
 )
-from rollcall.serve.gateway.upstream.brokers import Brokers
-from rollcall.serve.gateway.upstream.metadata_brokers import joined, split
+from rollcall.serve.gateway.upstream.brokers import Brokers, joined, split
 from rollcall.serve.gateway.wire.codec import LENGTH_BYTES, RequestHeader, codec
 from rollcall.serve.listeners.addresses import Address
 

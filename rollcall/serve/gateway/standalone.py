@@ -1,8 +1,10 @@
-"""ListOffsets, Fetch and Produce of partitions that are empty for ever, or grow by the clock for a demo.
+"""The data plane of a gateway on its own: Metadata, DescribeCluster, ListOffsets, Fetch and Produce.
 
-A Fetch without news waits as long as the client allows, holding no thread. There are no fetch sessions. Produce is
-answered, with a refusal, because librdkafka fetches nothing from a broker that does not answer Produce and asks again
-in a busy loop. Knows topics and offsets; knows no group.
+Enough for unmodified consumers to run and to share the partitions out. Topics are those of the settings; partitions are
+empty for ever, or grow by the clock for a demo. The gateway that is asked leads every partition, so that a client
+depends on no other. Asking for a topic does not create it. A Fetch without news waits as long as the client allows,
+holding no thread. There are no fetch sessions. Produce is answered, with a refusal, because librdkafka fetches nothing
+from a broker that does not answer Produce and asks again in a busy loop. Knows topics and offsets; knows no group.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ from __future__ import annotations
 import asyncio
 import datetime
 import io
-from collections.abc import Mapping
+import uuid
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import time
 from typing import Any
@@ -21,7 +24,8 @@ from kio.schema.errors import ErrorCode
 from kio.static.primitive import TZAwareMicros, i8, i16, i32, i64
 
 from rollcall.schemas.errors import Error
-from rollcall.serve.gateway.exchange import MAX_PARTITIONS, Answer, Ask, Building, Endpoint, Later
+from rollcall.serve.gateway.exchange import MAX_PARTITIONS, Answer, Ask, Building, Caller, Endpoint, Later
+from rollcall.serve.gateway.group_apis import Node
 from rollcall.serve.gateway.topic_ids import TopicIds
 from rollcall.serve.gateway.wire.codec import WireError
 
@@ -44,6 +48,9 @@ _REFUSED: Values = {
     "base_offset": NONE,
     "error_message": "the gateway stands alone: its topics take no records",
 }
+CLUSTER_ID = "rollcall"
+_ALL_TOPICS_IS_EMPTY_LIST = 0
+_BROKERS = 1
 
 
 class TopicLogs:
@@ -195,3 +202,67 @@ class Growth:
 
     def _at_ms(self, topic: str, offset: int) -> int:
         return self.since_ms + (offset // self.per_second[topic] + 1) * _STEP_MS
+
+
+class Cluster:
+    """Answers what clients ask about the cluster. nodes: this gateway first, as a caller should reach it."""
+
+    def __init__(self, topics: Mapping[str, int], topic_ids: TopicIds, nodes: Callable[[Caller], list[Node]]) -> None:
+        self._topics = topics
+        self._topic_ids = topic_ids
+        self._nodes = nodes
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
+            Endpoint("Metadata", 3, 0, 13, self._metadata),
+            Endpoint("DescribeCluster", 60, 0, 2, self._describe_cluster),
+        ]
+
+    def _metadata(self, ask: Ask) -> Answer:
+        """Each topic once, however often it is named."""
+        nodes = self._nodes(ask.caller)
+        asked = dict.fromkeys(self._asked(ask))
+
+        def build() -> Values:
+            return {
+                "brokers": _brokers(nodes, "node_id"),
+                "cluster_id": CLUSTER_ID,
+                "controller_id": nodes[0][0],
+                "topics": [self._topic(name, topic_id, nodes[0][0]) for name, topic_id in asked],
+            }
+
+        return Building(len(asked) + sum(self._topics.get(name or "", 0) for name, _ in asked), build)
+
+    def _asked(self, ask: Ask) -> list[tuple[str | None, uuid.UUID | None]]:
+        """(name, id) of each topic asked for, the name None if it is unknown. All topics if none is named. A request by
+        id has an empty name or none, and is answered by the id.
+        """
+        topics = ask.message.topics
+        if topics is None or (not topics and ask.codec.version == _ALL_TOPICS_IS_EMPTY_LIST):
+            return list(self._topic_ids.by_name.items())
+        ids = [getattr(topic, "topic_id", None) for topic in topics]
+        by_id = self._topic_ids.name_by_id
+        return [
+            (topic.name if topic_id is None else by_id.get(str(topic_id)), topic_id)
+            for topic, topic_id in zip(topics, ids, strict=True)
+        ]
+
+    def _topic(self, name: str | None, topic_id: uuid.UUID | None, leader: int) -> Values:
+        if name is None and topic_id is not None:
+            return {"topic_id": topic_id, "error_code": Error.UNKNOWN_TOPIC_ID}
+        if name is None or name not in self._topics:
+            return {"name": name, "error_code": Error.UNKNOWN_TOPIC_OR_PARTITION}
+        partitions = [
+            {"partition_index": partition, "leader_id": leader, "replica_nodes": [leader], "isr_nodes": [leader]}
+            for partition in range(self._topics[name])
+        ]
+        return {"name": name, "topic_id": self._topic_ids.by_name[name], "partitions": partitions}
+
+    def _describe_cluster(self, ask: Ask) -> Values:
+        nodes = self._nodes(ask.caller)
+        values = {"cluster_id": CLUSTER_ID, "controller_id": nodes[0][0], "brokers": _brokers(nodes, "broker_id")}
+        return {**values, "endpoint_type": _BROKERS}
+
+
+def _brokers(nodes: list[Node], id_name: str) -> list[Values]:
+    return [{id_name: node_id, "host": host, "port": port} for node_id, host, port in nodes]
