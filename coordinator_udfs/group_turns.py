@@ -127,7 +127,9 @@ class GroupTurns:
         Those that an earlier batch put off come first. Once the turn has used its budget, the rest is put off. Time
         then passes only up to the last request that was applied.
         """
-        waiting = self._read_again()
+        put_off, self.memory.put_off = self.memory.put_off, []
+        again = [(text, self._read_one(text)) for text in put_off]
+        waiting = [(text, request) for text, request in again if request is not None]
         from_before = len(waiting)
         waiting += self._read(texts)
         budget = self._budget
@@ -181,12 +183,6 @@ class GroupTurns:
                 keyed.append((request.received_at_ms, request.request_seq, request.request_id, text, request))
         keyed.sort(key=_in_order)
         return [entry[3:] for entry in keyed]
-
-    def _read_again(self) -> list[Waiting]:
-        """The requests that were put off, in the order that they had."""
-        texts, self.memory.put_off = self.memory.put_off, []
-        read = [(text, self._read_one(text)) for text in texts]
-        return [(text, request) for text, request in read if request is not None]
 
     def _read_one(self, text: str) -> StreamRequest | None:
         try:
@@ -247,7 +243,9 @@ class GroupTurns:
             return
         self._applied.append((request, at_ms))
         if self.group.is_known:
-            self._remember(request.request_id)
+            self.seen[request.request_id] = None
+            if len(self.seen) > self.settings.remembered_request_ids:
+                del self.seen[next(iter(self.seen))]
         else:
             self._forget()
 
@@ -286,11 +284,6 @@ class GroupTurns:
             return unused_uuid_text(self.group_id, request, ()) in group.roster.members
         member_id = request.recorded_member_id or new_member_id(request)
         return member_id in group.members or member_id in group.pending
-
-    def _remember(self, request_id: str) -> None:
-        self.seen[request_id] = None
-        if len(self.seen) > self.settings.remembered_request_ids:
-            del self.seen[next(iter(self.seen))]
 
     def _forget(self) -> None:
         """Forgets a group that is unknown now, with its request ids: the next batch will not have them either."""

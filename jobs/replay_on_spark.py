@@ -90,7 +90,9 @@ def replay_on_spark(
             survey = _survey(in_order, silences, tally, topics)
         config = replay_config(survey.settings(given))
         work = partial(_follow_groups, spark.sparkContext.broadcast(survey), config.group)
-        followed = _of_groups(in_order.where(F.col("kind") == REQUEST), tasks).mapInArrow(work, _OF_GROUPS)
+        # Each group's requests are in one task, in order of their lines.
+        of_groups = in_order.where(F.col("kind") == REQUEST).repartition(tasks, "group_id")
+        followed = of_groups.sortWithinPartitions("group_id", *_PLACE).mapInArrow(work, _OF_GROUPS)
         followed = followed.persist(StorageLevel.DISK_ONLY)
         with console.status("following groups"):
             parity = Parity()
@@ -173,11 +175,6 @@ def _survey(in_order: DataFrame, silences: Silences, tally: Tally, topics: Topic
 # ------------------------------------------------------------ following
 
 
-def _of_groups(requests: DataFrame, tasks: int) -> DataFrame:
-    """Each group's requests in one task, in order of their lines."""
-    return requests.repartition(tasks, "group_id").sortWithinPartitions("group_id", *_PLACE)
-
-
 def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Iterator[Placed]]]:
     names = ("group_id", "order_ms", "mark", "api", "version", "data")
     rows = chain.from_iterable(zip(*(batch[name].to_pylist() for name in names), strict=True) for batch in batches)
@@ -257,8 +254,7 @@ def _overwrite(rows: DataFrame, place: str) -> None:
 _ARROW = {"string": pa.string(), "long": pa.int64(), "int": pa.int32(), "binary": pa.binary()}
 
 
-def _schema_of(ddl: str) -> pa.Schema:
-    return pa.schema([(name, _ARROW[kind]) for name, kind in (column.split() for column in ddl.split(", "))])
-
-
-_READ_SCHEMA, _OF_GROUPS_SCHEMA = map(_schema_of, (_READ, _OF_GROUPS))
+_READ_SCHEMA, _OF_GROUPS_SCHEMA = (
+    pa.schema([(name, _ARROW[kind]) for name, kind in (column.split() for column in ddl.split(", "))])
+    for ddl in (_READ, _OF_GROUPS)
+)

@@ -35,20 +35,17 @@ def describe_groups(group: Group, request: DescribeGroupsRequest, turn: Turn) ->
     An unknown group is Dead, without error up to v5, GROUP_ID_NOT_FOUND from v6; an error shows no operations. A group
     under the newer protocol is unknown to this API.
     """
-    is_classic = group.is_known and group.consumer is None
-    described = _describe(group) if is_classic else _unknown(group, request.api_version)
+    if group.is_known and group.consumer is None:
+        described = _describe(group)
+    else:
+        described = DescribedGroup(group_id=group.group_id, group_state=GroupState.DEAD)
+        if request.api_version >= NOT_FOUND_SINCE:
+            described.error_code = Error.GROUP_ID_NOT_FOUND
+            described.error_message = f"Group {group.group_id} not found."
     if request.include_authorized_operations and described.error_code is Error.NONE:
         described.authorized_operations = ALL_GROUP_OPERATIONS
     response = DescribeGroupsResponse(groups=[described])
     answer(request, "DescribeGroups", described.error_code, response, turn)
-
-
-def _unknown(group: Group, version: int) -> DescribedGroup:
-    described = DescribedGroup(group_id=group.group_id, group_state=GroupState.DEAD)
-    if version >= NOT_FOUND_SINCE:
-        described.error_code = Error.GROUP_ID_NOT_FOUND
-        described.error_message = f"Group {group.group_id} not found."
-    return described
 
 
 def _describe(group: Group) -> DescribedGroup:

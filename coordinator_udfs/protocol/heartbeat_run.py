@@ -160,15 +160,11 @@ class _Taking:
                 taken.append(with_beats(one, []))
                 effects += self._refused(place, one, error)
         for last in sorted(alive):
-            self._keep_alive(last)
+            member = group.members[run.members[last.place].member_id]
+            if last.moment_ms >= member.last_seen_at_ms:
+                armed_from_ms = self._armed_from_ms(last.moment_ms, member.member_id)
+                keep_alive(group, member, Turn(min(last.moment_ms, self._now_ms), self._config, armed_from_ms))
         return [*effects, *self._reported(taken)]
-
-    def _keep_alive(self, last: Beat) -> None:
-        member = self._group.members[self._run.members[last.place].member_id]
-        if last.moment_ms >= member.last_seen_at_ms:
-            at_ms = min(last.moment_ms, self._now_ms)
-            armed_from_ms = self._armed_from_ms(last.moment_ms, member.member_id)
-            keep_alive(self._group, member, Turn(at_ms, self._config, armed_from_ms))
 
     def _refused(self, place: int, one: MemberBeats, error: Error) -> Iterator[Effect]:
         for beat in one.beats:

@@ -81,20 +81,15 @@ def write_answer(answer: DataFrame, form: str, out: TextIO | None = None) -> Non
     out = sys.stdout if out is None else out
     match form:
         case "json":
-            _write_json(answer, out)
+            # One object a line, columns that are null included; timestamps as ISO 8601 with their zone.
+            options = {"ignoreNullFields": "false", "timestampFormat": _MACHINE_TIME}
+            for (row,) in answer.select(F.to_json(F.struct("*"), options)).toLocalIterator():
+                out.write(visible_json(row) + "\n")
         case "csv" | "csv-raw":
             texts = [form == "csv" and not isinstance(field.dataType, T.NumericType) for field in answer.schema.fields]
             write_csv(answer.columns, _as_texts(answer, _MACHINE_TIME).toLocalIterator(), out, texts)
         case _:
             show_table(answer, console_of(out))
-
-
-def _write_json(answer: DataFrame, out: TextIO) -> None:
-    """One object a line, columns that are null included; timestamps as ISO 8601 with their zone."""
-    options = {"ignoreNullFields": "false", "timestampFormat": _MACHINE_TIME}
-    rows = answer.select(F.to_json(F.struct("*"), options).alias("row"))
-    for (row,) in rows.toLocalIterator():
-        out.write(visible_json(row) + "\n")
 
 
 def show_table(answer: DataFrame, console: Console) -> None:

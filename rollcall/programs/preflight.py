@@ -55,19 +55,15 @@ def find_java(environ: "Mapping[str, str]") -> str:
     """The java that Spark would start: JAVA_HOME's if that is set, else the first on the PATH; Missing without one."""
     home = environ.get("JAVA_HOME", "")
     if not home:
-        return _java_on_path(environ)
+        on_path = shutil.which("java", path=environ.get("PATH", ""))
+        if not on_path:
+            advice = "and put it on the PATH or let JAVA_HOME name it."
+            raise Missing(f"Java was not found: install Java {JAVA_NEEDED} or newer {advice}")
+        return on_path
     java = os.path.join(home, "bin", "java")
     if not os.access(java, os.X_OK):
         advice = f"let it name a Java {JAVA_NEEDED} or newer, or unset it."
         raise Missing(f"JAVA_HOME is {home}, which has no bin/java: {advice}")
-    return java
-
-
-def _java_on_path(environ: "Mapping[str, str]") -> str:
-    java = shutil.which("java", path=environ.get("PATH", ""))
-    if not java:
-        advice = "and put it on the PATH or let JAVA_HOME name it."
-        raise Missing(f"Java was not found: install Java {JAVA_NEEDED} or newer {advice}")
     return java
 
 
@@ -150,12 +146,8 @@ def _run(arguments: "list[str]") -> None:
     if arguments[:1] == ["run"] and "--" in arguments:
         separator = arguments.index("--")
         run_online(" ".join(arguments[1:separator]), arguments[separator + 1 :])
-    else:
-        _check_all(arguments)
-
-
-def _check_all(names: "list[str]") -> None:
-    for name in names:
+        return
+    for name in arguments:
         if name not in CHECKS:
             raise Missing(f"no check is named {name}: there are {' and '.join(CHECKS)}.")
         CHECKS[name]()

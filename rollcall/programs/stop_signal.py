@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from types import FrameType
 
 NAMES = ("TERM", "INT")
 # Ctrl-C reaches this process and its children: a second signal that comes so soon is the same Ctrl-C.
@@ -24,7 +23,7 @@ class StopSignal:
     def listen(self) -> None:
         """Takes the signals, again if a library has taken them since."""
         for name in NAMES:
-            signal.signal(signal.Signals[f"SIG{name}"], self._on_signal)
+            signal.signal(signal.Signals[f"SIG{name}"], lambda number, frame: self.ask())
 
     def wait(self, seconds: float) -> bool:
         """Waits this many seconds for a signal; whether one has come."""
@@ -38,6 +37,3 @@ class StopSignal:
             return
         self._asked_at = now
         self._asked.set()
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self.ask()

@@ -301,7 +301,7 @@ async def test_whatever_an_append_raises_its_requests_are_refused_and_the_next_a
 async def test_a_task_that_ends_by_an_error_begins_again_and_health_and_metrics_say_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("rollcall.serve.gateway.kept_tasks.AGAIN_AFTER_S", 0.01)
+    monkeypatch.setattr("rollcall.serve.gateway.tables.tables_backend.AGAIN_AFTER_S", 0.01)
     with TableCoordinator(tmp_path, GROUPS):
         async with gateway_of(tmp_path) as server:
             backend = server.backend

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rollcall.coordinator_udfs.protocol.answers import answer
 from rollcall.coordinator_udfs.protocol.consumer import history
-from rollcall.coordinator_udfs.protocol.consumer.answers import Refusal, accept, refuse
 from rollcall.coordinator_udfs.protocol.consumer.conversion import begin_consumer_group, upgrade
 from rollcall.coordinator_udfs.protocol.consumer.deadlines import is_of_another_session, keep_alive
 from rollcall.coordinator_udfs.protocol.consumer.fencing import remove_members
-from rollcall.coordinator_udfs.protocol.consumer.group import AWAY_EPOCH, ConsumerGroup, ConsumerMember
+from rollcall.coordinator_udfs.protocol.consumer.group import AWAY_EPOCH, ConsumerGroup, ConsumerMember, Owned
 from rollcall.coordinator_udfs.protocol.consumer.lifecycle import learn_topics, update_state
 from rollcall.coordinator_udfs.protocol.consumer.membership import MemberFields, apply_fields, enter
 from rollcall.coordinator_udfs.protocol.consumer.reconciliation import Claimed
@@ -22,6 +22,7 @@ from rollcall.coordinator_udfs.protocol.consumer.refusals import (
     JOIN,
     LEAVE,
     LEAVE_FOR_NOW,
+    Refusal,
     refusal_of_beat,
     refusal_of_leaving,
     refusal_of_request,
@@ -36,7 +37,12 @@ from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas import makers
 from rollcall.schemas.causes import CauseKind, EndCause
 from rollcall.schemas.errors import Error
-from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupTopicPartitions
+from rollcall.schemas.messages import (
+    ConsumerGroupAssignment,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    ConsumerGroupTopicPartitions,
+)
 
 
 def consumer_group_heartbeat(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> None:
@@ -56,11 +62,11 @@ def consumer_group_heartbeat(group: Group, request: ConsumerGroupHeartbeatReques
             keep_alive(group, member, turn)
             interval_ms = turn.consumer.heartbeat_interval_ms
             epoch = member.member_epoch
-            accept(request, turn, member_id=member.member_id, member_epoch=epoch, heartbeat_interval_ms=interval_ms)
+            _accept(request, turn, member_id=member.member_id, member_epoch=epoch, heartbeat_interval_ms=interval_ms)
             return
     refusal = refusal_of_request(request, turn.consumer)
     if refusal is not None:
-        refuse(request, refusal, turn)
+        _refuse(request, refusal, turn)
     elif request.member_epoch in (LEAVE, LEAVE_FOR_NOW):
         _leave(group, request, turn)
     else:
@@ -106,7 +112,7 @@ def _beat(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> N
     member_id = request.member_id or unused_uuid_text(group.group_id, request, group.roster.members)
     refusal = refusal_of_beat(group, request, member_id, claimed, turn)
     if refusal is not None:
-        return refuse(request, refusal, turn)
+        return _refuse(request, refusal, turn)
     consumer = group.consumer
     if request.cluster_topics is not None and consumer is None:
         turn.topics = request.cluster_topics
@@ -117,7 +123,7 @@ def _beat(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> N
             unfinished = group.rebalance.cause
         upgraded = upgrade(group, request.client_id, turn)
         if isinstance(upgraded, str):
-            return refuse(request, Refusal(Error.GROUP_ID_NOT_FOUND, upgraded), turn)
+            return _refuse(request, Refusal(Error.GROUP_ID_NOT_FOUND, upgraded), turn)
         consumer = upgraded
     elif consumer is None:
         consumer = begin_consumer_group(group, request.client_id, turn)
@@ -132,7 +138,7 @@ def _beat(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> N
     # As after an answer that was lost.
     is_full = request.rebalance_timeout_ms != -1 and has_subscription and request.topic_partitions is not None
     is_given = request.member_epoch == JOIN or is_full or member.assigned != assigned_before
-    accept(
+    _accept(
         request,
         turn,
         member_id=member_id,
@@ -174,7 +180,7 @@ def _leave(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> 
     """-1 removes the member, -2 marks a static one as away. The answer carries no heartbeat interval."""
     refusal = refusal_of_leaving(group, request)
     if refusal is not None:
-        return refuse(request, refusal, turn)
+        return _refuse(request, refusal, turn)
     consumer = group.consumer
     assert consumer is not None
     member = consumer.members[request.member_id]
@@ -187,7 +193,7 @@ def _leave(group: Group, request: ConsumerGroupHeartbeatRequest, turn: Turn) -> 
         # That it left its request says; of what else it left, and at which epoch, a recording may only infer.
         gone = Gone(member, EndCause(kind.value), is_inferred=cause.is_inferred and kind is not CauseKind.MEMBER_LEFT)
         remove_members(group, consumer, [gone], cause, turn)
-    return accept(request, turn, member_id=request.member_id, member_epoch=request.member_epoch)
+    return _accept(request, turn, member_id=request.member_id, member_epoch=request.member_epoch)
 
 
 def _go_away(group: Group, consumer: ConsumerGroup, member: ConsumerMember, turn: Turn) -> None:
@@ -204,3 +210,32 @@ def _go_away(group: Group, consumer: ConsumerGroup, member: ConsumerMember, turn
     if member.owned() != owned_before:
         history.note_assigned(member, turn)
     update_state(group, consumer, turn)
+
+
+def _refuse(request: ConsumerGroupHeartbeatRequest, refusal: Refusal, turn: Turn) -> None:
+    """An error: no member id, no epoch."""
+    response = ConsumerGroupHeartbeatResponse(error_code=refusal.error, error_message=refusal.message)
+    answer(request, "ConsumerGroupHeartbeat", refusal.error, response, turn, request.member_id, request.member_epoch)
+
+
+def _accept(
+    request: ConsumerGroupHeartbeatRequest,
+    turn: Turn,
+    *,
+    member_id: str,
+    member_epoch: int,
+    heartbeat_interval_ms: int = 0,
+    assigned: Owned | None = None,
+) -> None:
+    """A member's epoch and assignment; assigned: what it may use, None if it knows that already."""
+    assignment = None
+    if assigned is not None:
+        lists = [ConsumerGroupTopicPartitions(topic_name=t, partitions=sorted(assigned[t])) for t in sorted(assigned)]
+        assignment = ConsumerGroupAssignment(topic_partitions=lists)
+    response = ConsumerGroupHeartbeatResponse(
+        member_id=member_id,
+        member_epoch=member_epoch,
+        heartbeat_interval_ms=heartbeat_interval_ms,
+        assignment=assignment,
+    )
+    answer(request, "ConsumerGroupHeartbeat", Error.NONE, response, turn, member_id, member_epoch)

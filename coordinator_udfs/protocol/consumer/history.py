@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from rollcall.coordinator_udfs.protocol import history
 from rollcall.coordinator_udfs.protocol.config import ConsumerConfig
 from rollcall.coordinator_udfs.protocol.consumer.deadlines import session_timeout_ms
 from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember
 from rollcall.coordinator_udfs.protocol.consumer.states import GroupType, MemberState
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.history import Gone, part_of
+from rollcall.coordinator_udfs.protocol.history import part_of
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas import makers
-from rollcall.schemas.causes import Cause
 from rollcall.schemas.consumer_effects import (
     MemberProgressed,
     MemberTarget,
@@ -68,23 +66,6 @@ def member_subscribed(member: ConsumerMember, turn: Turn) -> None:
 
 
 # ---------------------------------------------------------------- epochs
-
-
-def epoch_raised(
-    group: Group,
-    consumer: ConsumerGroup,
-    cause: Cause,
-    turn: Turn,
-    *,
-    joined: Sequence[ConsumerMember] = (),
-    gone: Sequence[Gone] = (),
-) -> None:
-    """Begins the rebalance of the next epoch; the rebalance under way, if any, is superseded."""
-    members_before = len(consumer.members) - len(joined) + len(gone)
-    history.rebalance_ended(group, "superseded", turn, members_before)
-    history.rebalance_started(
-        group, cause, consumer.state, turn, members_before=members_before, joined=joined, gone=gone
-    )
 
 
 def topics_seen(consumer: ConsumerGroup, turn: Turn) -> None:

@@ -15,7 +15,7 @@ from rollcall.coordinator_udfs.protocol.consumer.group import FIRST_EPOCH, Consu
 from rollcall.coordinator_udfs.protocol.consumer.states import ConsumerGroupState, MemberState, MemberTimer
 from rollcall.coordinator_udfs.protocol.consumer.subscription import existing_topics, subscribed_topics
 from rollcall.coordinator_udfs.protocol.group import Group
-from rollcall.coordinator_udfs.protocol.history import Gone, rebalance_ended
+from rollcall.coordinator_udfs.protocol.history import Gone, rebalance_ended, rebalance_started
 from rollcall.coordinator_udfs.protocol.turn import Turn
 from rollcall.schemas import makers
 from rollcall.schemas.causes import Cause
@@ -63,8 +63,10 @@ def raise_epoch(
     joined: Sequence[ConsumerMember] = (),
     gone: Sequence[Gone] = (),
 ) -> None:
-    """The group's epoch is one more, and a new target is due."""
-    history.epoch_raised(group, consumer, cause, turn, joined=joined, gone=gone)
+    """Begins the rebalance of the next epoch, which supersedes one under way; a new target is due."""
+    members_before = len(consumer.members) - len(joined) + len(gone)
+    rebalance_ended(group, "superseded", turn, members_before)
+    rebalance_started(group, cause, consumer.state, turn, members_before=members_before, joined=joined, gone=gone)
     group.generation_id += 1
 
 

@@ -6,8 +6,9 @@ throwIfConsumerGroupIsFull, throwIfConsumerGroupMemberEpochIsInvalid, getOrMaybe
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from rollcall.coordinator_udfs.protocol.config import ConsumerConfig
-from rollcall.coordinator_udfs.protocol.consumer.answers import Refusal
 from rollcall.coordinator_udfs.protocol.consumer.conversion import why_no_upgrade
 from rollcall.coordinator_udfs.protocol.consumer.group import ConsumerGroup, ConsumerMember, Owned
 from rollcall.coordinator_udfs.protocol.consumer.reconciliation import Claimed
@@ -22,6 +23,13 @@ from rollcall.schemas.messages import ConsumerGroupHeartbeatRequest
 JOIN, LEAVE, LEAVE_FOR_NOW = 0, -1, -2
 MEMBER_ID_MADE_BY_CLIENT_SINCE = 1
 """From here on the client brings its member id (KIP-1082); the fields are the same as before."""
+
+
+class Refusal(NamedTuple):
+    """Why a request is refused; the message is for people."""
+
+    error: Error
+    message: str
 
 
 def _invalid(message: str) -> Refusal:

@@ -29,7 +29,6 @@ from rollcall.tables.job_status import read_status_file
 LOOKED_EVERY_MS = 1000
 """How often a source at rest says that it has looked."""
 FORMAT = "rollcall_ticks"
-RUNNER = "pyspark.sql.streaming.python_streaming_source_runner"
 
 
 class Pace:
@@ -152,14 +151,10 @@ class TicksReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return iter(())
 
 
-def is_runner() -> bool:
-    """Whether this is that process, and not a worker or a test."""
-    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
-    return spec is not None and spec.name == RUNNER
-
-
 def outlive_signals() -> None:
-    """Ignores SIGINT and SIGTERM, only in that process: the job acts on them."""
-    if is_runner():
+    """Ignores SIGINT and SIGTERM in the process in which Spark asks for offsets: the job acts on them."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    # Not in a worker or a test.
+    if spec is not None and spec.name == "pyspark.sql.streaming.python_streaming_source_runner":
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

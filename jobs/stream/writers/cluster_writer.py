@@ -55,7 +55,10 @@ class ClusterWriter:
             counts = {unfit: (count, groups) for unfit, count, groups in counted}
             (facts, put_off), (unfit, _) = counts.get(False, (0, [])), counts.get(True, (0, []))
             if unfit:
-                set_aside = _quarantine_frame(batch.where(is_quarantined), self.config.source)
+                # As `quarantined.quarantine_rows` has them.
+                columns = {name: F.col(column) for name, column in EFFECT_COLUMN.items()}
+                columns["source"] = F.lit(self.config.source)
+                set_aside = batch.where(is_quarantined).select([columns[name].alias(name) for name in QUARANTINE.names])
                 self._append(self.home.quarantine, set_aside, batch_id)
             if facts:
                 self._append(self.home.effects, batch.where(~is_quarantined), batch_id)
@@ -66,12 +69,6 @@ class ClusterWriter:
     def _append(self, path: str, rows: DataFrame, batch_id: int) -> None:
         options = in_spark.append_options(self.query_id.result(), batch_id)
         rows.write.format(in_spark.FORMAT).mode("append").options(**options).save(path)
-
-
-def _quarantine_frame(effects: DataFrame, source: str) -> DataFrame:
-    """A batch's rows that `effect_rows.QUARANTINED` marks, as `quarantined.quarantine_rows` has them."""
-    columns = {name: F.col(column) for name, column in EFFECT_COLUMN.items()} | {"source": F.lit(source)}
-    return effects.select([columns[name].alias(name) for name in QUARANTINE.names])
 
 
 def open_table(

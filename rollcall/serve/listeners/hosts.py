@@ -20,7 +20,9 @@ def is_known(header: str, names: Collection[str]) -> bool:
     Any address is known, since a name is needed for DNS rebinding. No header without a host is, though a server on
     every address has an empty name.
     """
-    host = _host_of(header)
+    found = _HEADER.fullmatch(header)
+    # Without the port and the last dot of a full name.
+    host = (found["address"] or found["name"] or "").removesuffix(".").lower() if found else ""
     return bool(host) and (host == "localhost" or host in names or _is_address(host))
 
 
@@ -28,12 +30,6 @@ def machine_names() -> set[str]:
     """Return this machine's own names, without asking a name server."""
     name = socket.gethostname().lower()
     return {name, name.partition(".")[0]} - {""}
-
-
-def _host_of(header: str) -> str:
-    """Return the host in lower case, without the port and the last dot of a full name; empty if there is none."""
-    found = _HEADER.fullmatch(header)
-    return (found["address"] or found["name"] or "").removesuffix(".").lower() if found else ""
 
 
 def _is_address(host: str) -> bool:

@@ -14,7 +14,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -37,7 +37,6 @@ from rollcall.schemas.messages import (
 )
 from rollcall.schemas.tables import EFFECTS_FOLDER
 from rollcall.serve.gateway.backend import BackendError, Figures, Known, Outcome
-from rollcall.serve.gateway.kept_tasks import KeptTasks
 from rollcall.serve.gateway.settings import Settings
 from rollcall.serve.gateway.tables.early_answers import EarlyAnswers
 from rollcall.serve.gateway.tables.early_commits import EarlyCommits
@@ -63,6 +62,9 @@ SLOWER_IN_A_STORE = 4.0
 _BEHIND_AFTER_MS = 1500
 """A coordinator that has not taken a request after this time may end sessions before it takes later requests."""
 _NONE = HeartbeatResponse()
+AGAIN_AFTER_S = 1.0
+SHOWN_FOR_S = 60.0
+"""How long /health reports a task that ended by an error."""
 
 
 class TablesBackend:
@@ -298,3 +300,36 @@ class TablesBackend:
                 member_id = None if fact.effect is EffectName.GROUP_REMOVED else fact.member_id or ""
                 for each in (self._early, self._commits, self._under_way):
                     each.forget(fact.group_id, member_id)
+
+
+class KeptTasks:
+    """Tasks that run as long as the gateway does: a failure is logged and counted, and the task starts again."""
+
+    def __init__(self) -> None:
+        self.failures: Counter[str] = Counter()
+        """How often each task ended by an error."""
+        self._failed_at: dict[str, float] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Does the work from now on, until `close`. name: as log, metric and /health call it."""
+        self._tasks.append(asyncio.create_task(self._keep(name, work), name=name))
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def failing(self) -> list[str]:
+        return [name for name, at_s in self._failed_at.items() if time.monotonic() - at_s < SHOWN_FOR_S]
+
+    async def _keep(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            try:
+                await work()
+                return
+            except Exception:
+                log.exception("%s: ended by an error; it begins again in %g s", name, AGAIN_AFTER_S)
+                self.failures[name] += 1
+                self._failed_at[name] = time.monotonic()
+            await asyncio.sleep(AGAIN_AFTER_S)
