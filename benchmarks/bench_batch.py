@@ -22,7 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from benchmarks.figures import Anchor, Figure, bench
 from benchmarks.processes import folder, processor_seconds, seconds_since
 from rollcall.jobs.config import JobConfig
-from rollcall.jobs.spark.home_session import home_session
+from rollcall.jobs.spark.session import home_session
 from rollcall.jobs.stream.query import start
 from rollcall.jobs.stream.sources.delta_table import load_delta
 from rollcall.tables.appending import append_once

@@ -24,8 +24,7 @@ from rollcall.answers.sql.named_partitions import named_partitions
 from rollcall.jobs.config import GATEWAY_PREFIX, PREFIX, JobConfig
 from rollcall.jobs.job_monitor import JobMonitor, tell_address
 from rollcall.jobs.spark.connectors import check_connectors
-from rollcall.jobs.spark.home_session import home_session
-from rollcall.jobs.spark.session import listen_in_jvm, log_settings, stop_session, submitted_settings
+from rollcall.jobs.spark.session import home_session, listen_in_jvm, log_settings, stop_session, submitted_settings
 from rollcall.jobs.spark.store_folder import held
 from rollcall.jobs.stream.query import check_fits, failure_of, start, stop_after_batch, unread_commits
 from rollcall.jobs.stream.upkeep import Beside, Upkeep

@@ -26,8 +26,7 @@ from rollcall.coordinator_udfs.protocol.deadlines import exact_next_deadline_ms,
 from rollcall.coordinator_udfs.protocol.expiry import fire_due, pass_idle
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.coordinator_udfs.protocol.group_configs import consumer_config_of
-from rollcall.coordinator_udfs.protocol.heartbeat import heartbeat
-from rollcall.coordinator_udfs.protocol.heartbeat_run import heartbeat_run
+from rollcall.coordinator_udfs.protocol.heartbeat import heartbeat, heartbeat_run
 from rollcall.coordinator_udfs.protocol.join_group import join_group
 from rollcall.coordinator_udfs.protocol.leave_group import leave_group
 from rollcall.coordinator_udfs.protocol.observed import observe_group

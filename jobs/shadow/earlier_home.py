@@ -31,7 +31,7 @@ def finish_earlier(home: Home, kept: ShadowState | PrintedKept | None) -> None:
 
 def _answer_all(location: str, settings: Mapping[str, str]) -> None:
     # Imported here: other homes need no Spark.
-    from rollcall.jobs.spark.home_session import home_session
+    from rollcall.jobs.spark.session import home_session
     from rollcall.jobs.stream.query import start
 
     home = Home(location)

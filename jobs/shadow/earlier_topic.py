@@ -54,7 +54,7 @@ def last_batch(home: Home) -> int | None:
 
 def _read_all(location: str) -> None:
     # Imported here: other homes need no Spark.
-    from rollcall.jobs.spark.home_session import home_session
+    from rollcall.jobs.spark.session import home_session
 
     home = Home(location)
     batch, checkpoint = last_batch(home), Path(home.checkpoint)

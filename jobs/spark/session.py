@@ -1,8 +1,15 @@
 """The one place that makes a SparkSession: the machine, the profile's settings, the JARs, the workers' interpreter.
 
+At a home's first start the session's number of shuffle partitions is taken, and the home notes what it was made with,
+in `home.json`:
+
+    "made_with": {"version": "0.3.0", "cores": 8, "memory_bytes": 33285996544, "shuffle_partitions": 8}
+
+The checkpoint is laid out for that number, so every later start keeps it, whatever the machine has by then.
+
 It also ends one at a signal. Under spark-submit the JVM is the parent and would end Spark in the middle of a batch; so
 the JVM's own handlers are replaced as well. Knows Spark's settings, and whether the program runs alone or under
-spark-submit, whose settings win. Must not know any table or query.
+spark-submit, whose settings win. Must not know any query.
 """
 
 from __future__ import annotations
@@ -19,10 +26,12 @@ from pyspark.sql import SparkSession
 
 from rollcall.jobs.spark.archive import archive_options
 from rollcall.jobs.spark.jars import jar_paths, make_ready
-from rollcall.jobs.spark.machine import this_machine
-from rollcall.programs.log_lines import Form
+from rollcall.jobs.spark.machine import Machine, this_machine
+from rollcall.jobs.stream.checkpoint import shuffle_partitions
+from rollcall.programs.log_lines import Form, tell
 from rollcall.programs.stop_signal import NAMES, StopSignal
-from rollcall.programs.version import ROOT
+from rollcall.programs.version import ROOT, VERSION
+from rollcall.tables.home import Home, different_partitions
 
 LOCAL_PROFILE = ROOT / "rollcall" / "conf" / "spark-local.conf"
 # The one compiler that is quick, and one thread that collects garbage.
@@ -30,6 +39,7 @@ BRIEF = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC
 LOG_SETTINGS = ROOT / "rollcall" / "conf" / "log4j2.properties"
 JSON_LOG_SETTINGS = ROOT / "rollcall" / "conf" / "log4j2-json.properties"
 """The further settings to write log lines as JSON."""
+PARTITIONS_KEY = "spark.sql.shuffle.partitions"
 
 
 def read_profile(path: Path = LOCAL_PROFILE) -> dict[str, str]:
@@ -59,7 +69,7 @@ def spark_session(name: str, settings: Mapping[str, str] | None = None, *, is_br
     settings: more of them, or other values for the profile's. is_brief: for a minute's work at most, whose code is
     better compiled soon than well. Raises Missing: no Java, or JARs that cannot be fetched.
     """
-    # Else Spark takes the first python3 of the PATH for its workers.
+    # Otherwise Spark takes the first python3 of the PATH for its workers.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if is_submitted():
@@ -146,3 +156,36 @@ def stop_session(spark: SparkSession) -> None:
     gateway: Any = spark.sparkContext._gateway
     spark.stop()
     gateway.gateway_property.pool.clear()
+
+
+def home_session(home: Home, name: str, settings: Mapping[str, str] | None = None) -> SparkSession:
+    """A session as of `spark_session`, for a home that the caller has locked and settled. Raises Missing, HomeError."""
+    spark = spark_session(name, settings)
+    if home.is_local:
+        own = int(str(spark.conf.get(PARTITIONS_KEY)))
+        kept, remark = keep_partitions(home, own, this_machine())
+        if remark:
+            tell(remark, is_error=True)
+        spark.conf.set(PARTITIONS_KEY, str(kept))
+    return spark
+
+
+def keep_partitions(home: Home, own: int, machine: Machine) -> tuple[int, str]:
+    """How many shuffle partitions a home has, and a sentence for the user where that is not the session's own number.
+
+    own: the session's number. A home without a batch takes it, and notes what it is made with. Raises HomeError: the
+    home's note cannot be read.
+    """
+    kept = shuffle_partitions(Path(home.checkpoint))
+    if kept is None:
+        made_with = {
+            "version": VERSION,
+            "cores": machine.cores,
+            "memory_bytes": machine.memory_bytes,
+            "shuffle_partitions": own,
+        }
+        home.write_note({**home.read_note(), "made_with": made_with})
+        return own, ""
+    if kept == own:
+        return own, ""
+    return kept, different_partitions(home.shown, kept, own)

@@ -12,8 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rollcall.jobs.repartition import SETTINGS, repartition
-from rollcall.jobs.spark.home_session import KEY
-from rollcall.jobs.spark.session import spark_session
+from rollcall.jobs.spark.session import PARTITIONS_KEY, spark_session
 from rollcall.jobs.stream.checkpoint import shuffle_partitions
 from rollcall.schemas.consumer_protocol import TopicPartition
 from rollcall.schemas.messages import GroupRequest
@@ -72,7 +71,7 @@ def second_half(live: Live, members: list[str], at_ms: int) -> list[Any]:
 def test_a_moved_home_answers_as_one_that_stayed(session: SparkSession, tmp_path: Path) -> None:
     at_ms, reported = now_ms(), {}
     for name, partitions in (("stayed", None), ("grown", 5), ("shrunk", 1)):
-        session.conf.set(KEY, "2")
+        session.conf.set(PARTITIONS_KEY, "2")
         live = Live(session, tmp_path / name, {})
         before, members = first_half(live, at_ms)
         live.stop()

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rollcall.jobs.spark.home_session import keep_partitions
 from rollcall.jobs.spark.machine import GIB, Machine, this_machine
-from rollcall.jobs.spark.session import read_profile
+from rollcall.jobs.spark.session import keep_partitions, read_profile
 from rollcall.programs.version import VERSION
 from rollcall.tables.home import LIVE, Home
 from tests.source_tree import ROOT

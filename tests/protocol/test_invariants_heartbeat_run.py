@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
-from rollcall.coordinator_udfs.protocol.heartbeat_run import beats_of
+from rollcall.coordinator_udfs.protocol.heartbeat import beats_of
 from rollcall.coordinator_udfs.protocol.step import expire_due, step
 from rollcall.schemas.effects import Effect, HeartbeatsTaken, Reply
 from rollcall.schemas.errors import Error

@@ -17,7 +17,7 @@ from rich.console import Console
 from rollcall.__main__ import main
 from rollcall.cli.shadow.command import kept_of
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
-from rollcall.coordinator_udfs.protocol.heartbeat_run import beats_of, request_of
+from rollcall.coordinator_udfs.protocol.heartbeat import beats_of, request_of
 from rollcall.coordinator_udfs.protocol.kafka_versions import KafkaVersion
 from rollcall.inputs.following.following import Following
 from rollcall.inputs.following.request_source import find_kept, new_kept
