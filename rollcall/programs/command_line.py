@@ -123,7 +123,7 @@ def _path(context: click.Context | None, name: str) -> str:
 
 
 def _innermost(context: click.Context | None, command: click.Command) -> click.Command:
-    """The subcommand that was called, else the command."""
+    """The subcommand that was called, or the command."""
     if context is None or not isinstance(command, click.Group) or not context.invoked_subcommand:
         return command
     return command.get_command(context, context.invoked_subcommand) or command

@@ -204,7 +204,7 @@ def _value(key: Key, kind: Any, text: str) -> Any:
 
 
 def _converted(kind: Any, text: str) -> Any:
-    """A text as a type: one with `from_text`, a path, topics, a list with commas, else as msgspec reads it.
+    """A text as a type: one with `from_text`, a path, topics, a list with commas, otherwise as msgspec reads it.
 
     Raises ValueError; its text is shown after `key=value: `.
     """

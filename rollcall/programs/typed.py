@@ -1,4 +1,4 @@
-"""The commands that messages name, as the user types them: `make sql Q=...` after make, else `rollcall sql ...`.
+"""The commands that messages name, as the user types them: `make sql Q=...` after make, otherwise `rollcall sql ...`.
 
 Knows how make marks what it starts. Must not know any command.
 """

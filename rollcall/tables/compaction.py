@@ -110,7 +110,7 @@ def thin(table: Path, since: int, until: int, keep: Keep, layout: Layout) -> int
 
 
 def _moments(log: DeltaLog, file: AddedFile, column: str) -> Moments:
-    """The moments of a file's rows, from the log, else from the file."""
+    """The moments of a file's rows, from the log, or from the file if the log does not say."""
     stats = json.loads(file.stats or "{}")
     least, most, nulls = (stats.get(name, {}).get(column) for name in ("minValues", "maxValues", "nullCount"))
     if least is not None and most is not None and nulls is not None:

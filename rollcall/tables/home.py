@@ -112,7 +112,7 @@ class Home:
     def read_here(self) -> Iterator[Home]:
         """The home on this machine's disk, to be read without Spark: itself, or an updated copy.
 
-        The copy is kept in $XDG_CACHE_HOME/rollcall, else ~/.cache/rollcall. Raises NotReadHere; HomeError: the store
+        The copy is kept in $XDG_CACHE_HOME/rollcall or ~/.cache/rollcall. Raises NotReadHere; HomeError: the store
         refuses, does not answer, or has no such bucket.
         """
         if self.is_local:

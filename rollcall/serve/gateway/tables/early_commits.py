@@ -31,7 +31,7 @@ from rollcall.schemas.messages import (
 from rollcall.serve.gateway.tables.under_way import Pending, UnderWay
 
 TAKEN_WITHIN_MS = 3000
-"""The coordinator takes a request from the table within this time, else its state is not relied on."""
+"""The coordinator takes a request from the table within this time; otherwise its state is not trusted."""
 LEAST_REBALANCE_TIMEOUT_MS = 10_000
 """A member with a shorter one might be removed, for not joining again, before the coordinator takes its commit."""
 MOST_UNTAKEN = 200
