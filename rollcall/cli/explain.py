@@ -220,7 +220,7 @@ class _Followed:
     def _not_shown(self, new: Sequence[LoggedFact]) -> Iterator[tuple[LoggedGroup, LoggedRebalance]]:
         """Return the rebalances that new facts end. Epochs of the newer protocol have no last line."""
         self._facts += new
-        for group in groups_in([*self._facts], new[0].line_number, goes_on=True) if new else ():
+        for group in groups_in([*self._facts], new[0].line_number, is_ongoing=True) if new else ():
             for one in group.rebalances:
                 known = group.group_id, evidence_of(one.facts)[0 if group.has_epochs else -1]
                 if (one.outcome or group.has_epochs) and known not in self._shown:

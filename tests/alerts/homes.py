@@ -32,6 +32,6 @@ def standstill(group_id: str) -> Story:
     return story
 
 
-def goes_on() -> list[EffectRow]:
+def ongoing_trouble() -> list[EffectRow]:
     """Facts of a group in which nobody has held a partition since 3.0 s."""
     return [row for row in standstill("orders").rows if (row.at_ms or 0) < STOOD_STILL_MS]

@@ -15,7 +15,7 @@ from rollcall.jobs.job_monitor import JobAlarms, ShadowMetrics, receivers_for, s
 from rollcall.programs.errors import ConfigError
 from rollcall.serve.alerts import sending
 from rollcall.tables.home import Home
-from tests.alerts.homes import goes_on, works
+from tests.alerts.homes import ongoing_trouble, works
 from tests.alerts.misbehaving import receiving
 from tests.views.story import write_effects
 from tests.waiting import until
@@ -23,7 +23,7 @@ from tests.waiting import until
 
 @pytest.mark.parametrize("has_metrics", [True, False], ids=["with metrics", "alone"])
 def test_a_trouble_of_the_home_is_sent_while_the_job_runs(tmp_path: Path, has_metrics: bool) -> None:
-    write_effects(tmp_path, {"orders": goes_on()})
+    write_effects(tmp_path, {"orders": ongoing_trouble()})
     works(tmp_path, 1 << 50)
     with receiving() as server:
         pairs = {"rollcall.alerts.webhook": f"{server.address}/hook", "rollcall.alerts.kinds": "standstills"}
@@ -45,7 +45,7 @@ def test_a_receiver_that_hangs_holds_up_neither_the_job_nor_its_end(
     # Whoever waited for the receiver would wait for an hour.
     monkeypatch.setattr(sending, "DEADLINE_S", 3600.0)
     monkeypatch.setattr(job_monitor, "STOP_WITHIN_S", 0.1)
-    write_effects(tmp_path, {"orders": goes_on()})
+    write_effects(tmp_path, {"orders": ongoing_trouble()})
     works(tmp_path, 1 << 50)
     with receiving() as server:
         server.behaves = "hangs"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rollcall.serve.alerts.__main__ import main
-from tests.alerts.homes import goes_on, works
+from tests.alerts.homes import ongoing_trouble, works
 from tests.alerts.misbehaving import receiving
 from tests.source_tree import ROOT
 from tests.views.story import write_effects
@@ -22,7 +22,7 @@ KINDS = "rollcall.alerts.kinds=standstills"
 
 def test_it_tries_sends_and_lists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     home = tmp_path / "home"
-    write_effects(home, {"orders": goes_on()})
+    write_effects(home, {"orders": ongoing_trouble()})
     works(home, 1 << 50)
     with receiving() as server:
         conf = tmp_path / "mine.conf"

@@ -75,8 +75,8 @@ def by_sql(home: Path, now_ms: int, more: str) -> Troubles:
         condition = (
             f"({kind.worth_telling}) AND ({getattr(kind, more)}) AND epoch_ms({kind.until}) > {now_ms - HOUR_MS}"
         )
-        sql = f"SELECT group_id, bool_or(goes_on) FROM {table} WHERE {condition} GROUP BY group_id"
-        found |= {(group_id, view.name, goes_on) for group_id, goes_on in ask(home, sql, is_duckdbs=True).rows}
+        sql = f"SELECT group_id, bool_or(is_ongoing) FROM {table} WHERE {condition} GROUP BY group_id"
+        found |= {(group_id, view.name, is_ongoing) for group_id, is_ongoing in ask(home, sql, is_duckdbs=True).rows}
     return found
 
 
@@ -119,11 +119,13 @@ def test_all_who_are_asked_name_the_same_groups_and_kinds(
         history.make_lists()
         now_ms = live_now_ms(history, liveness_of(history))
         settings = AlertSettings(kinds=tuple(DETECTORS))
-        alarms = {(one.group_id, one.kind, one.goes_on) for one in found_in(history, settings, now_ms) if one.is_news}
+        alarms = {
+            (one.group_id, one.kind, one.is_ongoing) for one in found_in(history, settings, now_ms) if one.is_news
+        }
     present = {row.group_id for row in rows_of(tmp_path, "groups")}
     told = {one for one in by_sql(tmp_path, now_ms, "is_news") if one[0] in present}
     of_sql = {one for one in by_sql(tmp_path, now_ms, "worth_an_alarm") if one in told}
-    harmful = {(group_id, kind, goes_on) for group_id, kind, goes_on in told if KINDS[kind] != "info"}
+    harmful = {(group_id, kind, is_ongoing) for group_id, kind, is_ongoing in told if KINDS[kind] != "info"}
     with asked(tmp_path) as client:
         assert by_page(client) == by_sql(tmp_path, now_ms, "worth_telling")
         shown = page(client, "/")

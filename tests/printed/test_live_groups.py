@@ -61,7 +61,7 @@ def facts_of(path: Path) -> list[LoggedFact]:
 
 def effects_in(facts: Iterable[LoggedFact], read_until_ms: float) -> dict[str, list[Effect]]:
     found = {
-        group.group_id: effects_of(group, goes_on=True) for group in groups_in([*facts], read_until_ms=read_until_ms)
+        group.group_id: effects_of(group, is_ongoing=True) for group in groups_in([*facts], read_until_ms=read_until_ms)
     }
     return {group_id: effects for group_id, effects in found.items() if effects}
 

@@ -109,8 +109,8 @@ def test_an_upgrade_during_a_rebalance_leaves_no_old_target() -> None:
     answer = bench.join("m1", "t1", instance_id="i1")
     assert (answer.error, bench.epoch, bench.consumer.target_epoch) == (Error.NONE, 2, 2)
     assert sorted(len((member.target or {}).get("t1", ())) for member in bench.consumer.members.values()) == [2, 2]
-    broken_off, goes_on = bench.of(RebalanceStarted)[-2:]
-    assert goes_on.cause == broken_off.cause
+    broken_off, is_ongoing = bench.of(RebalanceStarted)[-2:]
+    assert is_ongoing.cause == broken_off.cause
 
 
 @rule(

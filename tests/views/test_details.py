@@ -107,7 +107,7 @@ OF_PAGES = {
     *("troubles", "harm", "stood_share", "near_slack_ms", "near_timeout_ms", "near_client_id", "in_hour", "in_span"),
     *("latest_at", "latest_cause", "latest_generation_id", "tick_places", "tick_causes"),
     *("found", "total", "plural", "rule", "view", "at_ms", "until_ms", "link", "sentence", "lag_trend"),
-    *("goes_on", "kind", "rebalance", "lags", "row", "opens", "closes"),
+    *("is_ongoing", "kind", "rebalance", "lags", "row", "opens", "closes"),
 }
 ROWS = {"row", "one", "member", "group", "kind"}
 """What the templates call a row of a view, or of what the page computes."""

@@ -51,13 +51,13 @@ WITH {RECORDED}, {total_lag("group_id, topic")}, troughs AS (
   FROM steps
 ), found AS (
   SELECT group_id, topic, min(at_ms) AS from_ms, max(at_ms) AS to_ms, min_by(after_micro, at_ms) AS from_micro,
-    max_by(after_micro, at_ms) AS to_micro, max(is_latest) AS goes_on, max(is_upper_bound) AS is_upper_bound
+    max_by(after_micro, at_ms) AS to_micro, max(is_latest) AS is_ongoing, max(is_upper_bound) AS is_upper_bound
   FROM rises
   GROUP BY group_id, topic, rise
   HAVING count(*) >= {WINDOWS} AND max_by(after_micro, at_ms) > min_by(peak_micro, at_ms)
 )
 SELECT group_id, topic, timestamp_millis(from_ms) AS from_at,
-  CASE WHEN NOT goes_on THEN timestamp_millis(to_ms) END AS to_at,
+  CASE WHEN NOT is_ongoing THEN timestamp_millis(to_ms) END AS to_at,
   to_ms - from_ms AS duration_ms,
   {records("from_micro")} AS lag_from,
   {records("to_micro")} AS lag_to, is_upper_bound,

@@ -241,7 +241,7 @@ one_trouble = partial(one_finding, is_trouble=True)
 class WalkedLines(Protocol):
     """A group's lines, each taken once."""
 
-    def effects(self, rests_on: Set[int], *, goes_on: bool) -> list[ShownEffect]:
+    def effects(self, rests_on: Set[int], *, is_ongoing: bool) -> list[ShownEffect]:
         """Return their effects, in order. rests_on: the ids of the lines and rebalances that are believed."""
 
 

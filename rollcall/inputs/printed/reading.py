@@ -236,7 +236,7 @@ class _Lines:
 
     def numbered(self, blocks: Iterable[bytes]) -> Iterator[tuple[int, str]]:
         """The lines of all blocks in which some line has a mark, and those beside such a line."""
-        read, tried, passed, goes_on = self._read, 0, b"", False
+        read, tried, passed, is_ongoing = self._read, 0, b"", False
         for block in blocks:
             if self._most is not None and tried >= self._most:
                 read.is_whole = False
@@ -245,7 +245,7 @@ class _Lines:
                 self.cut.append(read.lines + block.count(b"\n"))
             if not read.first_line:
                 read.first_line = text_of(block.lstrip().partition(b"\n")[0])
-            if not goes_on and _MARKS.search(block) is None:
+            if not is_ongoing and _MARKS.search(block) is None:
                 read.lines += block.count(b"\n") + (not block.endswith(b"\n"))
                 passed = block
                 continue
@@ -270,7 +270,7 @@ class _Lines:
                 yield from (one for one, *does_matter in ends if any(does_matter) or one[0] == read.lines)
             else:
                 yield from numbered
-            passed, goes_on = b"", any(map(self.may_matter, lines[-beside:]))
+            passed, is_ongoing = b"", any(map(self.may_matter, lines[-beside:]))
 
     def said_by(self, line: str) -> LoggedFact | None:
         """What a line says that was put together, in whichever dialect; such a line matters from then on."""

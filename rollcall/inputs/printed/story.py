@@ -59,16 +59,16 @@ def groups_in(
     from_line: int = 0,
     read_until_ms: float = 0,
     *,
-    goes_on: bool = False,
+    is_ongoing: bool = False,
     is_marked: bool = False,
 ) -> list[LoggedGroup]:
     """Every group that the lines name, with its story, in the order of its first line.
 
     from_line: of one file that grows, where it is new. Groups without a line from there on are left out.
-    read_until_ms: the time up to which it has no other lines. goes_on: more lines may come. is_marked: the facts say
+    read_until_ms: the time up to which it has no other lines. is_ongoing: more lines may come. is_marked: the facts say
     already which of them may be forged.
     """
-    facts = facts if is_marked else with_forgeable(facts, goes_on=goes_on)
+    facts = facts if is_marked else with_forgeable(facts, is_ongoing=is_ongoing)
     shown = with_shown_levels(facts)
     by_group = {group_id: stored_lines(own) for group_id, own in _by_group(_with_groups(shown)).items()}
     times_ms = [fact.at_ms for fact in facts if fact.at_ms is not None]

@@ -32,7 +32,7 @@ class Found(NamedTuple):
     kind: str
     since_ms: int
     until_ms: int
-    goes_on: bool
+    is_ongoing: bool
     sentence: str
     is_news: bool = True
     who: str = ""
@@ -94,11 +94,11 @@ def _by_detector(
         sentence = filled(kind.sentence, first) + (f"; {alike} more like it" if alike else "")
         sentence += f"; {filled(kind.more_expected, {'n': expected})}" if expected else ""
         until_ms = ms_of(max(row[kind.until] for row in rows))
-        goes_on = any(row["goes_on"] for row in rows)
+        is_ongoing = any(row["is_ongoing"] for row in rows)
         since_ms = ms_of(min(row["known_since"] for row in rows))
         who = first.get("client_id") or first.get("cause_client_id") or ""
         is_news = any(row["is_news"] for row in rows)
-        yield Found(group_id, view.name, since_ms, until_ms, goes_on, sentence, is_news, who, kind.rebalance)
+        yield Found(group_id, view.name, since_ms, until_ms, is_ongoing, sentence, is_news, who, kind.rebalance)
 
 
 def _is_expected(row: Mapping[str, Any]) -> bool:

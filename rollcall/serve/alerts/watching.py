@@ -150,7 +150,7 @@ class Alarms:
                 continue
             group = key.removeprefix(one.kind)
             has_alarm = bool(one.group_id) and worst.get(group, -1) >= rank(one.severity)
-            if has_alarm or (one.id in self.kept.covered and not one.goes_on):
+            if has_alarm or (one.id in self.kept.covered and not one.is_ongoing):
                 covered.add(one.id)
             elif not one.is_news or (is_quiet and rank(one.severity) < rank(self._settings.quiet_severity)):
                 continue

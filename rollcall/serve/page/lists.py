@@ -137,7 +137,7 @@ def hour_from_ms(history: History, now_ms: int, until_ms: int | None) -> int:
 class Harm:
     """A group's trouble for people. The worst sorts last: ongoing, then more severe, then later."""
 
-    goes_on: bool
+    is_ongoing: bool
     rank: int
     at_ms: int
     word: str
@@ -147,7 +147,7 @@ class Harm:
     now_ms: int
 
     def __lt__(self, other: Harm) -> bool:
-        mine, others = ((one.goes_on, one.rank, one.at_ms) for one in (self, other))
+        mine, others = ((one.is_ongoing, one.rank, one.at_ms) for one in (self, other))
         return self.sentence < other.sentence if mine == others else mine < others
 
     @property
@@ -163,8 +163,8 @@ class Harm:
 def _urgency(row: dict[str, Any]) -> tuple[bool, int, int, float, str]:
     lag, stood_share = (-1 if row[name] is None else row[name] for name in ("lag_records", "stood_share"))
     harm = row["harm"]
-    goes_on, severity = (False, -1) if harm is None else (harm.goes_on, harm.rank)
-    return not goes_on, -severity, -lag, -stood_share, row["group_id"]
+    is_ongoing, severity = (False, -1) if harm is None else (harm.is_ongoing, harm.rank)
+    return not is_ongoing, -severity, -lag, -stood_share, row["group_id"]
 
 
 def trouble_count(history: History, rows: list[dict[str, Any]], *, is_live: bool) -> str:
@@ -196,7 +196,8 @@ def _recent_troubles(history: History, now_ms: int, until_ms: int | None) -> dic
             SELECT *, count(*) OVER (PARTITION BY group_id) AS n,
               {kind.until} > {literal(now_ms - HOUR_MS)} AND is_news AS is_harm
             FROM {as_of(view, kind, now_ms)} WHERE {kind.until} > {literal(now_ms - RECENT_MS)} AND {kind.worth_telling}
-            QUALIFY row_number() OVER (PARTITION BY group_id ORDER BY goes_on DESC, {kind.until} DESC, {kind.since}) = 1
+            QUALIFY 1 =
+              row_number() OVER (PARTITION BY group_id ORDER BY is_ongoing DESC, {kind.until} DESC, {kind.since})
         """
         for row in history.all(sql, (), until_ms):
             troubles, harm = found.get(row["group_id"], ([], None))
@@ -210,11 +211,11 @@ def _recent_troubles(history: History, now_ms: int, until_ms: int | None) -> dic
 
 def _harm(row: dict[str, Any], kind: Detector, now_ms: int) -> Harm:
     since, until = row[kind.since], row[kind.until]
-    word, at = ("since", since) if row["goes_on"] else ("ended", until)
+    word, at = ("since", since) if row["is_ongoing"] else ("ended", until)
     if word == "ended" and None not in (since, until) and ms_of(until) - ms_of(since) < MINUTE_MS:
         word, at = "at", since
     at_ms, word = (0, "") if at is None else (ms_of(at), word)
-    return Harm(row["goes_on"], rank(kind.severity), at_ms, word, kind, row, now_ms)
+    return Harm(row["is_ongoing"], rank(kind.severity), at_ms, word, kind, row, now_ms)
 
 
 def detectors() -> Iterator[tuple[View, Detector]]:
@@ -222,12 +223,12 @@ def detectors() -> Iterator[tuple[View, Detector]]:
 
 
 def as_of(view: View, kind: Detector, now_ms: int) -> str:
-    """Return what a detector found as a table in SQL: an open trouble lasts until now. Adds `goes_on` and `is_news`."""
+    """Return a detector's rows as a table in SQL, with `is_ongoing` and `is_news`: an open trouble lasts until now."""
     now = literal(now_ms)
     lasted = f"coalesce(duration_ms, {now_ms} - epoch_ms({kind.since})) AS duration_ms"
     replaced = [f"coalesce({kind.until}, {now}) AS {kind.until}"]
     replaced += [lasted for column in view.columns if column.name == "duration_ms"]
-    found = f"SELECT * REPLACE ({', '.join(replaced)}), {kind.until} IS NULL AS goes_on FROM all_{view.name}"
+    found = f"SELECT * REPLACE ({', '.join(replaced)}), {kind.until} IS NULL AS is_ongoing FROM all_{view.name}"
     return f"(SELECT *, {kind.is_news} AS is_news FROM ({found}))"
 
 
@@ -290,7 +291,7 @@ def troubles_of(history: History, group_id: str, now_ms: int, until_ms: int | No
     found = [{**_as_found(row, kind), "kind": kind} for view, kind in detectors() for row in rows[view.name]]
 
     def urgency(one: dict[str, Any]) -> tuple[bool, bool, int, str]:
-        return one["kind"].severity == "info", not one["goes_on"], -(one["at_ms"] or 0), one["sentence"].words
+        return one["kind"].severity == "info", not one["is_ongoing"], -(one["at_ms"] or 0), one["sentence"].words
 
     return sorted(found, key=urgency)
 
@@ -299,7 +300,7 @@ def _found(view: View, kind: Detector, now_ms: int, where: str = "true") -> str:
     """The query of what a detector found, the open ones first, then the latest."""
     return (
         f"SELECT * FROM {as_of(view, kind, now_ms)} WHERE ({kind.worth_telling}) AND {where} "
-        f"ORDER BY goes_on DESC, {kind.since} DESC, group_id LIMIT {SHOWN_TROUBLES}"
+        f"ORDER BY is_ongoing DESC, {kind.since} DESC, group_id LIMIT {SHOWN_TROUBLES}"
     )
 
 
@@ -309,7 +310,7 @@ def _as_found(row: dict[str, Any], kind: Detector) -> dict[str, Any]:
         "group_id": row["group_id"],
         "at_ms": None if row[kind.since] is None else ms_of(row[kind.since]),
         "until_ms": ms_of(row[kind.until]),
-        "goes_on": row["goes_on"],
+        "is_ongoing": row["is_ongoing"],
         "sentence": Named(filled(kind.sentence, row), key_of_cause),
         "link": {column: row[column] for column in kind.link},
     }

@@ -239,8 +239,8 @@ class Choice:
         other, earlier = self._topic[place], self._topic[place - 1]
         if other.is_found:
             return self.is_log_reporting
-        goes_on = not (era.is_over or other.is_over)
-        is_as_long = goes_on or (era.is_over and era.ended_ms <= other.ended_ms + SAME_FACT_WITHIN_MS)
+        is_ongoing = not (era.is_over or other.is_over)
+        is_as_long = is_ongoing or (era.is_over and era.ended_ms <= other.ended_ms + SAME_FACT_WITHIN_MS)
         # A change of type ends a rebalance in the topic, and the log may end it only after that.
         ends_late = era.is_over and any(other.began_ms < at_ms < era.ended_ms for at_ms in self._changed_ms)
         if not is_as_long or ends_late or era.members_before != other.members_before:

@@ -173,7 +173,7 @@ def _join_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
             asked = None
         elif fact.kind in (FactKind.JOINED, FactKind.SYNCED, FactKind.MEMBER_PROGRESSED):
             asked = None
-        if refused and (after is None or not _goes_on(refused[0], after)):
+        if refused and (after is None or not _continues(refused[0], after)):
             why = refused[0].error or refused[0].reason
             is_fatal = refused[0].state == FATAL or "fatal" in why
             then = "This error is fatal: it does not try again on its own." if is_fatal else "It tries again."
@@ -182,7 +182,7 @@ def _join_refused(who: str, facts: Sequence[LoggedFact]) -> Iterator[Finding]:
             refused = []
 
 
-def _goes_on(refused: LoggedFact, fact: LoggedFact) -> bool:
+def _continues(refused: LoggedFact, fact: LoggedFact) -> bool:
     """Whether a line belongs to the attempts that get the same answer."""
     if fact.kind is FactKind.JOIN_REFUSED:
         return (fact.error, fact.state) == (refused.error, refused.state)

@@ -33,7 +33,7 @@ _NAMED = 2
 LONGEST_SESSION_MS = 45_000
 """The longest session timeout that clients have as shipped."""
 _NAMES_NOT_ALL = (FactKind.REBALANCE_BEGAN, FactKind.JOIN_PHASE_ENDED, FactKind.GROUP_TAKEN_OVER)
-_GOES_ON = (FactKind.JOIN_PHASE_ENDED, FactKind.ASSIGNMENT_RECEIVED, FactKind.GROUP_EMPTIED)
+_CONTINUES = (FactKind.JOIN_PHASE_ENDED, FactKind.ASSIGNMENT_RECEIVED, FactKind.GROUP_EMPTIED)
 """Lines which show that a rebalance ran up to them."""
 _JOIN_PHASE = "PreparingRebalance"
 _WAITED_FOR = ("the join phase waits for it", "it joined, and the broker's level hides that line")
@@ -177,7 +177,7 @@ def _inside(group: LoggedGroup) -> Iterator[Finding]:
     """Members that expired while a rebalance ran, as a later line of it shows: they did not begin it, nor the next."""
     rebalances = group.rebalances if group.facts_of(FactKind.MEMBER_EXPIRED) else []
     for one, after in zip(rebalances, (*rebalances[1:], None), strict=False):
-        last = max((place for place, fact in enumerate(one.facts) if fact.kind in _GOES_ON), default=-1)
+        last = max((place for place, fact in enumerate(one.facts) if fact.kind in _CONTINUES), default=-1)
         shown = one.facts if one.outcome == "superseded" else one.facts[: last + 1]
         for fact in shown if one.began_at_ms is not None else ():
             is_culprit = after is not None and any(fact is other for other in after.facts)

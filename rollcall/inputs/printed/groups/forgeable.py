@@ -31,12 +31,12 @@ _FORGETS = (
 _Place = tuple[int, FactKind]
 
 
-def with_forgeable(facts: Sequence[LoggedFact], *, goes_on: bool = False) -> Sequence[LoggedFact]:
+def with_forgeable(facts: Sequence[LoggedFact], *, is_ongoing: bool = False) -> Sequence[LoggedFact]:
     """Return the facts, marked where a client's text may have written their lines.
 
-    facts: of all files, in order. goes_on: of a file that grows; one that ended may lack what follows its last line.
+    facts: of all files, in order. is_ongoing: of a file that grows; one that ended may lack what follows its last line.
     """
-    places = forgeable_places(facts, goes_on=goes_on)
+    places = forgeable_places(facts, is_ongoing=is_ongoing)
     if not places:
         return facts
     return [fact._replace(may_be_forged=True) if place in places else fact for place, fact in enumerate(facts)]
@@ -70,7 +70,7 @@ def without_forged(group: LoggedGroup) -> LoggedGroup:
     )
 
 
-def forgeable_places(facts: Sequence[LoggedFact], *, goes_on: bool = False) -> set[int]:
+def forgeable_places(facts: Sequence[LoggedFact], *, is_ongoing: bool = False) -> set[int]:
     """Return the places of the facts that a client's text may have written."""
     of_files: defaultdict[str, list[int]] = defaultdict(list)
     for place, fact in enumerate(facts):
@@ -81,7 +81,10 @@ def forgeable_places(facts: Sequence[LoggedFact], *, goes_on: bool = False) -> s
         before = len(found)
         named = _NamedMembers(facts, found)
         for places in of_files.values():
-            spans = [*_by_new_ids(places if goes_on else places[:-1], facts, named), *_around_odd(places, facts, named)]
+            spans = [
+                *_by_new_ids(places if is_ongoing else places[:-1], facts, named),
+                *_around_odd(places, facts, named),
+            ]
             found.update(places[index] for index in within(spans, len(places)))
         if len(found) == before:
             return found

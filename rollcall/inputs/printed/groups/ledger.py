@@ -55,12 +55,12 @@ class Ledger:
         if self._generations.running is not None:
             self._generations.running.held_by = holder_of(self._generations.running)
 
-    def effects(self, rests_on: Set[int], *, goes_on: bool) -> list[ShownEffect]:
+    def effects(self, rests_on: Set[int], *, is_ongoing: bool) -> list[ShownEffect]:
         """Return the effects that rest on lines and rebalances with these ids, in order.
 
-        goes_on: the next line may be about what runs after the last one.
+        is_ongoing: the next line may be about what runs after the last one.
         """
-        if not goes_on:
+        if not is_ongoing:
             self._end_with_lines()
         return self._running.effects(rests_on, self.rebalances, are_leaves_said=False)
 
@@ -117,7 +117,7 @@ class ClientLedger:
         self._type = GroupType.CONSUMER if group_type == "consumer" else GroupType.CLASSIC
         self._clients, self._rebalances = clients, rebalances
 
-    def effects(self, rests_on: Set[int], *, goes_on: bool) -> list[ShownEffect]:
+    def effects(self, rests_on: Set[int], *, is_ongoing: bool) -> list[ShownEffect]:
         """Return the effects that rest on lines and rebalances with these ids, in order; the lines are whole."""
         timed: list[_Timed] = [*chain.from_iterable(own.events for own in self._clients), *_ends(self._rebalances)]
         timed.sort(key=itemgetter(0))

@@ -129,7 +129,7 @@ class LiveGroups:
             new = [fact for fact in group.facts if fact.line_number > given_line]
             if not new:
                 continue
-            shown = shown_effects_of(self._believed(group), goes_on=True)
+            shown = shown_effects_of(self._believed(group), is_ongoing=True)
             effects = [one.effect for one in shown]
             due_ms = _due_ms(new, effects)
             if now_ms >= due_ms:
@@ -156,7 +156,7 @@ class LiveGroups:
 
     def _marked(self) -> list[LoggedFact]:
         """The facts, marked where a client may have written what is not given; the next lines may still prove it."""
-        places = forgeable_places(self.facts, goes_on=True)
+        places = forgeable_places(self.facts, is_ongoing=True)
         return [
             fact._replace(may_be_forged=True) if place in places and not self._is_given(fact) else fact
             for place, fact in enumerate(self.facts)
@@ -182,7 +182,7 @@ class LiveGroups:
             fact for fact in self.facts if self._is_given(fact) or (not fact.group_id and fact.line_number <= last_line)
         ]
         return {
-            group.group_id: effects_of(self._believed(group), goes_on=True)
+            group.group_id: effects_of(self._believed(group), is_ongoing=True)
             for group in groups_in(known, is_marked=True)
         }
 
@@ -205,7 +205,7 @@ class LiveGroups:
         from_line = min(self._given(group_id).line for group_id in old)
         for group in groups_in(self.facts, from_line, now_ms, is_marked=True):
             if group.group_id in old:
-                self._effects[group.group_id] = effects_of(self._believed(group), goes_on=True)
+                self._effects[group.group_id] = effects_of(self._believed(group), is_ongoing=True)
 
     def _leave_out(self, old: dict[str, set[int]]) -> None:
         self.facts = [fact for fact in self.facts if fact.line_number not in old.get(fact.group_id, ())]

@@ -90,22 +90,22 @@ class Written:
         self._ordered.append(LoggedEffect((place[0], place[1] - 0.5), effect, self.line))
 
 
-def effects_of(group: LoggedGroup, *, goes_on: bool = False) -> list[Effect]:
+def effects_of(group: LoggedGroup, *, is_ongoing: bool = False) -> list[Effect]:
     """Return only the effects of `shown_effects_of`."""
-    return [one.effect for one in shown_effects_of(group, goes_on=goes_on)]
+    return [one.effect for one in shown_effects_of(group, is_ongoing=is_ongoing)]
 
 
-def shown_effects_of(group: LoggedGroup, *, goes_on: bool = False) -> list[ShownEffect]:
+def shown_effects_of(group: LoggedGroup, *, is_ongoing: bool = False) -> list[ShownEffect]:
     """Return the group's effects, in order of time; none if its lines have no dates, or do not name it.
 
-    They rest on the lines and the rebalances that the group has. goes_on: of a broker's log that grows, whose next line
-    may be about what runs after the last one.
+    They rest on the lines and the rebalances that the group has. is_ongoing: of a broker's log that grows, whose next
+    line may be about what runs after the last one.
     """
     dated = sorted(filter(is_dated, group.facts), key=lambda fact: fact.dialect != BROKER)
     if not dated or group.group_id.startswith(GROUP_NOT_NAMED[:-1]):
         return []
     first = dated[0]
-    if goes_on and first.dialect != BROKER:
+    if is_ongoing and first.dialect != BROKER:
         return []
     try:
         if group.ledger is None:
@@ -114,7 +114,7 @@ def shown_effects_of(group: LoggedGroup, *, goes_on: bool = False) -> list[Shown
         if group.group_type in SILENT_BUMPS:
             return [ShownEffect(GroupNotCovered(at_ms=first.at_ms or 0, why=group.group_type), place_of(first))]
         rests_on = {*map(id, group.facts), *map(id, group.rebalances)}
-        return group.ledger.effects(rests_on, goes_on=goes_on)
+        return group.ledger.effects(rests_on, is_ongoing=is_ongoing)
     except Exception as error:
         # Lines are input: whatever one group's make a rule raise, the others have their effects.
         log.error("group %a: its lines could not be followed: %s", group.group_id, reason_of(error))

@@ -190,10 +190,10 @@ class PassedDeadline:
         """An answer shows it. A found member may be a static one that has left, which raises no epoch."""
         is_alive = self.is_session and self.heard is None and self.is_shown is False
         is_known = self.due.member_id not in self.model.found
-        goes_on = is_alive and (self.late_ms > DEADLINE_LATE_MS or (is_known and self.fits_before))
-        if goes_on:
+        is_ongoing = is_alive and (self.late_ms > DEADLINE_LATE_MS or (is_known and self.fits_before))
+        if is_ongoing:
             self.sessions.note_survived(self.due, self.at_ms, self.entry.request.request_id)
-        return goes_on
+        return is_ongoing
 
     def session_ends_in_spite_of_answers(self) -> bool:
         """This request fits only after its end, and a later answer shows it going on."""
