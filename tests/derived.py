@@ -18,12 +18,12 @@ from pathlib import Path
 os.environ["ROLLCALL_FORMATS"] = ""
 
 from benchmarks.kept import page_of, read_kept
-from rollcall.answers.views import page as views
 from rollcall.serve.exporter.monitoring import FILES as MONITORING
 from tests import field_reports, shares
 from tests.protocol.parity import ANSWERS_HEAD, answers_table
 from tests.source_tree import ROOT
 from tests.supply import licences
+from tests.views import page as views
 
 DOCS = ROOT / "docs"
 LICENCES = DOCS / "licences.md"

@@ -94,8 +94,6 @@ ROOMS = {
     "inputs.replay.inputs": Layer(own=up_to("jobs"), third_party=True),
     "answers": Layer(own=up_to("answers"), third_party=True),
     "answers.views": Layer(own=("answers.views", "tables.lag", "schemas", *STATES), packages=("msgspec",)),
-    # It prints the sentence of every cause.
-    "answers.views.page": Layer(own=("answers.views", "history.sentences", "history.words", "schemas")),
     "answers.sql": Layer(
         own=("answers.sql", "answers.views", "tables", "schemas", "programs.errors"), third_party=True
     ),

@@ -6,8 +6,8 @@ import pytest
 from sqlglot import exp, parse_one
 
 from rollcall.answers.views.catalog import VIEWS, reads_from, with_foundations
-from rollcall.answers.views.page import page
 from rollcall.answers.views.view import GROUP_ID, View
+from tests.views.page import page
 
 
 def view(name: str, sql: str) -> View:
