@@ -6,9 +6,10 @@ not know the figures' names, a trouble or a receiver.
 
 from __future__ import annotations
 
-import threading
 import time
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from prometheus_client import CollectorRegistry
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from rollcall.jobs.stream.writers.batch_result import BatchResult
-    from rollcall.serve.exporter.serving import Exporter
     from rollcall.serve.page.history import History
 
 
@@ -41,22 +41,11 @@ class ShadowMetrics:
         return {"status": "ok"}
 
 
-class Served:
+class Served(NamedTuple):
     """The alarms of a job, and its /metrics and /health with the groups of its home, unless `shown` is empty."""
 
-    def __init__(self, monitor: Monitor | None, exporter: Exporter | None, alarms: JobAlarms) -> None:
-        self._monitor, self._exporter, self._alarms = monitor, exporter, alarms
-
-    @property
-    def shown(self) -> str:
-        return "" if self._monitor is None else f"http://{self._monitor.address}"
-
-    def close(self) -> None:
-        self._alarms.close()
-        if self._monitor is not None:
-            self._monitor.close()
-        if self._exporter is not None:
-            self._exporter.stop()
+    shown: str
+    close: Callable[[], None]
 
 
 class HasHealth(HasRegistry, Protocol):
@@ -71,26 +60,28 @@ def serve_metrics(home: Home, config: JobConfig, metrics: HasHealth) -> Served:
     Raises ConfigError: the address cannot be used, a secret cannot be read.
     """
     receivers = receivers_for(home, config.alerts)
-    if config.metrics_listen is None:
-        return Served(None, None, JobAlarms(home, config.alerts, receivers))
-    has_groups = home.is_local and config.export.groups_max > 0
-    exporter = None
-    if has_groups:
-        # Imported here: a job that serves no groups does not need the modules that read a home.
-        from rollcall.serve.exporter.serving import Exporter
+    with ExitStack() as ends:
+        if config.metrics_listen is None:
+            ends.enter_context(alarms_sent(home, config.alerts, receivers))
+            return Served("", ends.pop_all().close)
+        exporter = None
+        if home.is_local and config.export.groups_max > 0:
+            # Imported here: a job that serves no groups does not need the modules that read a home.
+            from rollcall.serve.exporter.serving import Exporter
 
-        exporter = Exporter(home.path, config.export, metrics.registry)
-    try:
-        monitor = Monitor(config.metrics_listen, exporter or metrics, metrics.health, config.metrics_hosts)
-    except OSError as error:
+            exporter = Exporter(home.path, config.export, metrics.registry)
+            ends.callback(exporter.stop)
+        try:
+            monitor = Monitor(config.metrics_listen, exporter or metrics, metrics.health, config.metrics_hosts)
+        except OSError as error:
+            why = error.strerror or error
+            raise ConfigError(f"{PREFIX}metrics.listen={config.metrics_listen}: {why}") from None
+        ends.callback(monitor.close)
         if exporter is not None:
-            exporter.stop()
-        why = error.strerror or error
-        raise ConfigError(f"{PREFIX}metrics.listen={config.metrics_listen}: {why}") from None
-    if exporter is not None:
-        exporter.start()
-    history = None if exporter is None else exporter.history
-    return Served(monitor, exporter, JobAlarms(home, config.alerts, receivers, history, metrics.registry))
+            exporter.start()
+        history = None if exporter is None else exporter.history
+        ends.enter_context(alarms_sent(home, config.alerts, receivers, history, metrics.registry))
+        return Served(f"http://{monitor.address}", ends.pop_all().close)
 
 
 class JobMonitor:
@@ -160,43 +151,28 @@ def receivers_for(home: Home, settings: AlertSettings) -> list[Receiver]:
     return found
 
 
-class JobAlarms:
-    """Sends alarms until it is closed. history: the home's, if another part of the job refreshes it. registry: for
-    their counters.
-    """
-
-    def __init__(
-        self,
-        home: Home,
-        settings: AlertSettings,
-        receivers: list[Receiver],
-        history: History | None = None,
-        registry: CollectorRegistry | None = None,
-    ) -> None:
-        self._ended = threading.Event()
-        self._thread: threading.Thread | None = None
-        if not receivers:
-            return
+@contextmanager
+def alarms_sent(
+    home: Home,
+    settings: AlertSettings,
+    receivers: list[Receiver],
+    history: History | None = None,
+    registry: CollectorRegistry | None = None,
+) -> Iterator[None]:
+    """Sends alarms meanwhile. history: the home's, if another part of the job refreshes it. registry: for counters."""
+    alarms = None
+    if receivers:
         # Imported here: a job without alarms does not need the modules that read a home.
         from rollcall.serve.alerts.watching import Alarms
 
         try:
             alarms = Alarms(home.path, settings, receivers, history, registry)
+            alarms.start()
         except UserError as error:
             # A job must serve its clients even if alarms fail.
             tell(f"no alarms are sent: {error}", is_error=True)
-            return
-
-        def run() -> None:
-            try:
-                alarms.run(self._ended)
-            finally:
-                alarms.close()
-
-        self._thread = threading.Thread(target=run, name="alarms", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        self._ended.set()
-        if self._thread is not None:
-            self._thread.join(STOP_WITHIN_S)
+    try:
+        yield
+    finally:
+        if alarms is not None:
+            alarms.close(STOP_WITHIN_S)

@@ -5,13 +5,13 @@ Knows when a run is due; the rules are `rollcall.tables.upkeep`'s.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from typing import Protocol
 
 from rollcall.jobs.config import JobConfig
 from rollcall.programs.log_lines import tell
+from rollcall.programs.repeated import Repeated
 from rollcall.tables.home import Home
 from rollcall.tables.upkeep import KeptTable, TableName, may_tend_requests, tend, thorough_every_ms
 
@@ -52,8 +52,7 @@ class Upkeep:
         self.tables = tables_of(home, config)
         self.unread_commits = unread_commits
         self._last_thorough_ms = int(time.time() * 1000)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)
+        self._thread = Repeated("upkeep", config.upkeep_interval_ms / 1000, self._tend_all)
 
     def start(self) -> None:
         if self.config.upkeep_interval_ms:
@@ -61,18 +60,15 @@ class Upkeep:
 
     def stop(self) -> None:
         """Waits for a running upkeep."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._thread.stop()
 
-    def _run(self) -> None:
-        while not self._stop.wait(self.config.upkeep_interval_ms / 1000):
-            now_ms = int(time.time() * 1000)
-            thorough = now_ms - self._last_thorough_ms >= thorough_every_ms(self.config.versions_retention_minutes)
-            if thorough:
-                self._last_thorough_ms = now_ms
-            for kept in self.tables:
-                self._tend(kept, now_ms, thorough)
+    def _tend_all(self) -> None:
+        now_ms = int(time.time() * 1000)
+        thorough = now_ms - self._last_thorough_ms >= thorough_every_ms(self.config.versions_retention_minutes)
+        if thorough:
+            self._last_thorough_ms = now_ms
+        for kept in self.tables:
+            self._tend(kept, now_ms, thorough)
 
     def _tend(self, kept: KeptTable, now_ms: int, thorough: bool) -> None:
         try:

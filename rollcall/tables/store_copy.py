@@ -16,7 +16,6 @@ import logging
 import os
 import re
 import shutil
-import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -26,6 +25,7 @@ import msgspec
 import pyarrow as pa
 from pyarrow.fs import FileInfo, FileSelector, FileSystem, FileType, S3FileSystem
 
+from rollcall.programs.repeated import Repeated
 from rollcall.schemas.tables import CHECKPOINT_FOLDER, EFFECTS_FOLDER, QUARANTINE_FOLDER
 from rollcall.tables.delta_log import LOG_FOLDER, AddedFile, DeltaLog, live_files
 from rollcall.tables.home_location import cache_folder
@@ -190,6 +190,8 @@ class StoreCopy:
         self._listed_s = time.monotonic()
         self._asked_s = self._last_batch_s = float("-inf")
         self._batch_id: int | None = None
+        self.following = Repeated("store-copy", LOOK_EVERY_S, self._look, self._failed)
+        """Copies new commits; a store that does not answer is asked again."""
 
     def refresh(self) -> None:
         """Copies the tables. Raises StoreError: the store refuses, does not answer, or has no such bucket."""
@@ -202,19 +204,8 @@ class StoreCopy:
         except (OSError, pa.ArrowException) as error:
             raise StoreError(f"{self.location} cannot be read: {_line(error)}") from None
 
-    def follow(self, ended: threading.Event) -> None:
-        """Copies new commits until the end. A store that does not answer is asked again."""
-        is_failing = False
-        while not ended.wait(LOOK_EVERY_S):
-            was_failing, is_failing = is_failing, False
-            try:
-                self._look()
-                if was_failing:
-                    log.warning("%s: its news are read again", self.location)
-            except Exception as error:
-                is_failing = True
-                if not was_failing:
-                    log.warning("%s: nothing new can be read just now: %s", self.location, _line(error))
+    def _failed(self, error: Exception) -> None:
+        log.warning("%s: nothing new can be read just now: %s", self.location, _line(error))
 
     def _look(self) -> None:
         now_s = time.monotonic()
@@ -226,6 +217,8 @@ class StoreCopy:
         if now_s - self._asked_s > STATUS_EVERY_S:
             self._report_job(now_s)
             self._asked_s = now_s
+        if self.following.is_failing:
+            log.warning("%s: its news are read again", self.location)
 
     def _report_job(self, now_s: float) -> None:
         """Writes the job's status if it has done a batch since the last look, with counts since the first look."""
@@ -270,11 +263,8 @@ def followed_copy(location: str, tables: Sequence[str]) -> Iterator[Path]:
     with own_folder("rollcall-copy-") as folder:
         copy = StoreCopy(location, folder, tables=tables)
         copy.refresh()
-        ended = threading.Event()
-        following = threading.Thread(target=copy.follow, args=(ended,), name="store-copy", daemon=True)
-        following.start()
+        copy.following.start()
         try:
             yield folder
         finally:
-            ended.set()
-            following.join(_ANSWER_WITHIN_S)
+            copy.following.stop(_ANSWER_WITHIN_S)

@@ -11,7 +11,7 @@ import pytest
 
 from rollcall.jobs import job_monitor
 from rollcall.jobs.config import JobConfig
-from rollcall.jobs.job_monitor import JobAlarms, ShadowMetrics, receivers_for, serve_metrics
+from rollcall.jobs.job_monitor import ShadowMetrics, alarms_sent, receivers_for, serve_metrics
 from rollcall.programs.errors import ConfigError
 from rollcall.serve.alerts import sending
 from rollcall.tables.home import Home
@@ -57,7 +57,7 @@ def test_a_receiver_that_hangs_holds_up_neither_the_job_nor_its_end(
 def test_whose_alarms_another_sends_goes_on_without(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     home, config = Home(str(tmp_path)), JobConfig.from_pairs({"rollcall.alerts.webhook": "http://127.0.0.1:1/"})
     receivers = receivers_for(home, config.alerts)
-    with closing(JobAlarms(home, config.alerts, receivers)), closing(JobAlarms(home, config.alerts, receivers)):
+    with alarms_sent(home, config.alerts, receivers), alarms_sent(home, config.alerts, receivers):
         assert "no alarms are sent" in capsys.readouterr().err
 
 

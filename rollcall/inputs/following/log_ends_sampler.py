@@ -14,7 +14,6 @@ what is kept (`rollcall.tables.lag.kept`).
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import NamedTuple, Protocol
 import pyarrow as pa
 
 from rollcall.programs.log_lines import tell
+from rollcall.programs.repeated import Repeated
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effect_rows import effect_in
 from rollcall.schemas.effects import Assigned, OffsetsCommitted
@@ -95,23 +95,16 @@ class LogEndsSampler:
         self._sampled_ms = self._written_ms = 0
         self._samples = 0
         self._is_away = False
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="log ends", daemon=True)
+        self._thread = Repeated("log ends", LOOK_S, lambda: self.look(int(time.time() * 1000)))
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
         """Waits for a running sample, and writes when unchanged partitions were last seen."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._thread.stop()
         append_lag(self._home.path, LagRows(self._kept.rest()), self._cluster_id)
         self._cluster.close()
-
-    def _run(self) -> None:
-        while not self._stop.wait(LOOK_S):
-            self.look(int(time.time() * 1000))
 
     def look(self, now_ms: int) -> None:
         """Samples if due. A failure is reported once, until a sample of ends succeeds again."""

@@ -19,7 +19,7 @@ import msgspec
 
 from rollcall.history.words import second
 from rollcall.programs.command_line import conf_option, examples, home_option, run_command, set_option
-from rollcall.programs.errors import ConfigError, UserError
+from rollcall.programs.errors import ConfigError
 from rollcall.programs.log_lines import log_to_standard_error
 from rollcall.programs.settings import from_texts, read_file, read_pairs
 from rollcall.programs.visible import visible
@@ -80,9 +80,8 @@ def command(what: str, home: str, conf: Path | None, given: tuple[str, ...]) -> 
     try:
         receivers_named = ", ".join(receiver.name for receiver in receivers)
         print(f"rollcall: troubles of {home} are sent to {receivers_named}; Ctrl-C stops it.", flush=True)
-        alarms.run(ended)
-    except OSError as error:
-        raise UserError(f"{home}: what is remembered of alarms cannot be written: {error.strerror or error}.") from None
+        alarms.start()
+        ended.wait()
     finally:
         alarms.close()
     return 0

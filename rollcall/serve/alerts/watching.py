@@ -12,6 +12,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -20,6 +21,7 @@ from prometheus_client import CollectorRegistry, Counter
 
 from rollcall.answers.views.view import rank
 from rollcall.programs.errors import UserError
+from rollcall.programs.repeated import Repeated
 from rollcall.serve.alerts.alarm import (
     FILE,
     GROUP_PAGE,
@@ -92,11 +94,20 @@ class Alarms:
         self._refused = Counter("rollcall_alerts_refused", means, ["receiver"], registry=registry)
         for name in self._receivers:
             self._refused.labels(name)
+        failed = "alarms cannot be looked after just now"
+        self._looking = Repeated("alarms", settings.interval_ms / 1000, self._look, lambda _: log.exception(failed))
+        self._threads = [Repeated(name, _LOOK_S, partial(self._send_due, name)) for name in self._receivers]
+        self._threads.append(self._looking)
 
-    def close(self) -> None:
-        if self._own is not None:
-            self._own.close()
-        self._lock_file.close()
+    def close(self, within_s: float = 3600.0) -> None:
+        """Waits for what is being sent, at most this long; after that it ends with the process."""
+        ends_at = time.monotonic() + within_s
+        for thread in self._threads:
+            thread.stop(0)
+        if all([thread.stop(max(0.0, ends_at - time.monotonic())) for thread in self._threads]):
+            if self._own is not None:
+                self._own.close()
+            self._lock_file.close()
 
     # ------------------------------------------------------------ what is found
 
@@ -282,30 +293,18 @@ class Alarms:
         else:
             self._is_written = True
 
-    def run(self, ended: threading.Event) -> None:
-        """Looks and sends until it is ended."""
-        threads = [threading.Thread(target=self._send, args=(name, ended), daemon=True) for name in self._receivers]
-        for thread in threads:
+    def start(self) -> None:
+        """Looks and sends until it is closed."""
+        for thread in self._threads:
+            thread.first_s = 0.0
             thread.start()
-        is_failing = False
-        while not ended.is_set():
-            try:
-                self.look(int(time.time() * 1000))
-                is_failing = False
-            except Exception:
-                if not is_failing and not ended.is_set():
-                    log.exception("alarms cannot be looked after just now")
-                is_failing = True
-            ended.wait(self._settings.interval_ms / 1000)
-        for thread in threads:
-            thread.join()
 
-    def _send(self, name: str, ended: threading.Event) -> None:
-        while not ended.is_set():
-            try:
-                was_due = self.send_one(name, int(time.time() * 1000))
-            except Exception:
-                log.exception("%s: an alarm could not be sent just now", name)
-                was_due = False
-            if not was_due:
-                ended.wait(_LOOK_S)
+    def _look(self) -> None:
+        self.look(int(time.time() * 1000))
+
+    def _send_due(self, name: str) -> None:
+        try:
+            while not self._looking.is_stopped and self.send_one(name, int(time.time() * 1000)):
+                pass
+        except Exception:
+            log.exception("%s: an alarm could not be sent just now", name)

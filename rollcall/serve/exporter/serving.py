@@ -6,7 +6,6 @@ So a scrape only sends a finished text. Knows the status of the home's job. Must
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 from itertools import islice
@@ -19,6 +18,7 @@ from prometheus_client.core import Metric
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.registry import Collector
 
+from rollcall.programs.repeated import Repeated
 from rollcall.serve.exporter.figures import Figures
 from rollcall.serve.exporter.history import MORE_MB, ExportHistory
 from rollcall.serve.exporter.settings import ExportSettings
@@ -47,15 +47,14 @@ class Exporter:
         self._written: list[_FamilyText] = []
         self._made_at: float | None = None
         self._took_s = float("nan")
-        self._is_failing = False
         self._begun_at = time.monotonic()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="exporter", daemon=True)
+        failed = "the figures of groups cannot be made just now"
+        self._thread = Repeated("exporter", 0.0, self._make, lambda _: log.exception(failed))
         self._registry = registry or CollectorRegistry()
         self._gauge("rollcall_history_age_seconds", "Since the home's job wrote last", self._history_age_s)
         self._gauge("rollcall_export_age_seconds", "Since the figures of groups were made", self._age_s)
         self._gauge("rollcall_export_seconds", "How long it took to make them", lambda: self._took_s)
-        self._gauge("rollcall_export_failing", "1 if they could not be made", lambda: float(self._is_failing))
+        self._gauge("rollcall_export_failing", "1 if they could not be made", lambda: float(self._thread.is_failing))
         summed = "Groups that are not exported by name"
         self._gauge("rollcall_export_groups_summed", summed, lambda: float(len(self._figures.chosen.summed)))
 
@@ -64,10 +63,7 @@ class Exporter:
 
     def stop(self) -> None:
         """Waits for a running computation for a short time; after that it ends with the process."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(STOP_WITHIN_S)
-        if not self._thread.is_alive():
+        if self._thread.stop(STOP_WITHIN_S):
             self.history.close()
 
     def step(self) -> None:
@@ -103,20 +99,13 @@ class Exporter:
         age_s = time.monotonic() - (self._begun_at if self._made_at is None else self._made_at)
         return {"status": "ok" if age_s < STALE_S else "stalled", "last_made_age_s": round(age_s, 1)}
 
-    def _run(self) -> None:
-        rest_s = 0.0
-        while not self._stop.wait(rest_s):
-            began = time.monotonic()
-            try:
-                self.step()
-                self._is_failing = False
-            except Exception:
-                # The last metrics are still served, with their age.
-                if not self._is_failing:
-                    log.exception("the figures of groups cannot be made just now")
-                self._is_failing = True
+    def _make(self) -> None:
+        began = time.monotonic()
+        try:
+            self.step()
+        finally:
             took_s = time.monotonic() - began
-            rest_s = max(self._interval_s - took_s, took_s * REST_FACTOR)
+            self._thread.every_s = max(self._interval_s - took_s, took_s * REST_FACTOR)
 
     def _history_age_s(self) -> float:
         last_ms = liveness_of(self.history).last_at_ms
