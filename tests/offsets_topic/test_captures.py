@@ -227,8 +227,8 @@ def test_a_compacted_topic_shows_what_is_left_as_found(name: str) -> None:
 
 
 # ---------------------------------------------------------------- groups with sessions of their own
-# The truth is that of the server's own log. In `sessions*` nobody consumed anything, so there are no commits and nothing
-# speaks: ends are open, and the truth is a candidate.
+# The truth is that of the server's own log. In `sessions*` nobody consumed anything, so there are no commits: ends are
+# open, and the truth is a candidate.
 
 
 class Compared(NamedTuple):

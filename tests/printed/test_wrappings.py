@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import pytest
 
@@ -159,36 +158,6 @@ def test_loki_s_labels_name_the_pod_that_printed_a_line(labels: str, inner: str)
     assert (fact.source, fact.at_ms, fact.clock) == ("orders-7d9-x2k", 1_772_334_720_417, Clock.UTC)
 
 
-@pytest.mark.parametrize(
-    "of_pod",
-    [
-        lambda pod: {"service": "billing", "host": pod},
-        lambda pod: {"service": "billing", "pod_name": pod},
-        lambda pod: {"container": "app", "kubernetes": {"pod_name": pod}},
-        lambda pod: {"container": {"name": "app"}, "kubernetes": {"pod": {"name": pod}, "namespace": "a"}},
-        lambda pod: {"service": {"name": "billing"}, "host": {"name": pod, "os": {"type": "linux"}}},
-    ],
-)
-def test_pods_of_one_service_that_have_one_client_id_are_distinguished(
-    of_pod: Callable[[str], dict[str, object]],
-) -> None:
-    left = "consumer poll timeout has expired. This means the time between subsequent calls to poll() was longer"
-    printed = (("a", 0, left), ("b", 3, "(Re-)joining group"), ("a", 60, "(Re-)joining group"))
-    lines = [
-        json.dumps(
-            {
-                "@timestamp": f"2026-03-01T03:{12 + second // 60}:{second % 60:02}.000Z",
-                "message": f"[Consumer clientId=consumer-billing-1, groupId=billing] {text}",
-                **of_pod(f"billing-{pod}"),
-            }
-        )
-        for pod, second, text in printed
-    ]
-    (group,) = groups_in(read_lines("export.json", lines).facts)
-    (again,) = [one for one in group.findings if one.finding == "polled_again"]
-    assert "1 min later" in again.sentence
-
-
 TOO_LATE = "consumer poll timeout has expired. This means the time between subsequent calls to poll() was longer"
 OF_PODS = {
     "syslog": "Mar  1 03:{time:.5} node-{pod} app[9]: {text}",
@@ -203,6 +172,14 @@ OF_PODS = {
     "Google": '{{"textPayload":"{text}","resource":{{"labels":{{"pod_name":"{pod}"}}}},'
     '"timestamp":"2026-03-01T03:{time}Z"}}',
     "Datadog": '"2026-03-01T03:{time}Z","{pod}","billing","{text}"',
+    "a host's field": '{{"@timestamp":"2026-03-01T03:{time}Z","message":"{text}","service":"billing","host":"{pod}"}}',
+    "a pod's field": '{{"@timestamp":"2026-03-01T03:{time}Z","message":"{text}","service":"a","pod_name":"{pod}"}}',
+    "a pod's name beside a container": '{{"@timestamp":"2026-03-01T03:{time}Z","message":"{text}","container":"app",'
+    '"kubernetes":{{"pod_name":"{pod}"}}}}',
+    "a pod with a name": '{{"@timestamp":"2026-03-01T03:{time}Z","message":"{text}","container":{{"name":"app"}},'
+    '"kubernetes":{{"pod":{{"name":"{pod}"}},"namespace":"a"}}}}',
+    "a host with a name": '{{"@timestamp":"2026-03-01T03:{time}Z","message":"{text}","service":{{"name":"billing"}},'
+    '"host":{{"name":"{pod}","os":{{"type":"linux"}}}}}}',
 }
 
 
