@@ -6,6 +6,8 @@ import importlib
 import io
 import json
 import pickle
+import socket
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,6 +30,7 @@ from rollcall.coordinator_udfs.group_udf import run_group
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.settings import Clock, StreamSettings
 from rollcall.jobs.spark import lean_worker
+from rollcall.jobs.spark.daemon import without_waits
 from rollcall.schemas.tables import STATE
 from tests.examples import examples
 from tests.requests import heartbeat, join
@@ -299,3 +302,22 @@ def test_another_version_of_spark_keeps_its_own_code_and_a_word_says_so(
     lean_worker.install()
     assert worker.ApplyInPandasWithStateSerializer is before
     assert "rollcall: Spark 4.3.0 is not one of 4.2.0: its own serializer is used" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- the daemon of the workers
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="TCP_QUICKACK is Linux's")
+def test_neither_side_of_a_tasks_socket_waits_for_an_acknowledgement() -> None:
+    options = (socket.TCP_QUICKACK, socket.TCP_NODELAY)
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as connection:
+        for option in options:
+            connection.setsockopt(socket.IPPROTO_TCP, option, 0)
+        served = without_waits(lambda served, _: served, connection, True)
+        assert [served.getsockopt(socket.IPPROTO_TCP, option) for option in options] == [1, 1]
+
+
+def test_a_socket_of_a_file_is_served_as_it_is() -> None:
+    connection, jvm = socket.socketpair()
+    with connection, jvm:
+        assert without_waits(lambda served, is_known: (served, is_known), connection, False) == (connection, False)

@@ -1,9 +1,10 @@
-"""Which of the paths that a replay is given is the request log and which the dump of the offsets topic."""
+"""What a replay is given and reports: which path is the request log and which the dump, how many lines were read."""
 
 from __future__ import annotations
 
 import gzip
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from rollcall.__main__ import main
 from rollcall.answers.sql.engine import ask
 from rollcall.cli.replay import clear
 from rollcall.inputs.offsets_topic.dumps.reading import Dump
+from rollcall.inputs.request_log.recorded import GivenUp, Tally
+from rollcall.shown.replay_report import log_lines
 from rollcall.tables.home import REPLAY, Home
 from tests.offsets_topic.folded import CAPTURES, CLASSIC, CONSUMER
 from tests.printed.recorded import BROKERS
@@ -105,3 +108,30 @@ def test_fresh_clears_what_replays_of_earlier_versions_left_too(tmp_path: Path) 
         (tmp_path / begun).mkdir(parents=True)
     clear(home)
     assert [path.name for path in tmp_path.iterdir()] == ["home.json"]
+
+
+# ---------------------------------------------------------------- what a replay reports of lines
+
+
+def test_reasons_are_reported_by_kind_with_the_first_line_of_each() -> None:
+    tally = Tally(
+        read=42_010,
+        used=10,
+        quarantined=Counter({"the times are impossible": 41_000, "the line is cut off": 1000}),
+        examples={"the line is cut off": "requests.log line 7: the line is cut off: before it names its API"},
+    )
+    counts, without_lag, *reasons = log_lines(tally, 1.5)
+    assert counts.startswith("42010 lines read in 1.5 s: 10 used, 0 skipped, 42000 quarantined")
+    assert without_lag.startswith("  no FETCH or LIST_OFFSETS line: ")
+    assert reasons == [
+        "  quarantined 41000: the times are impossible",
+        "  quarantined 1000: the line is cut off",
+        "    the first: requests.log line 7: the line is cut off: before it names its API",
+    ]
+
+
+def test_a_group_that_was_given_up_is_named_with_the_line_it_was_given_up_at() -> None:
+    tally = Tally(read=1, used=1, given_up={"orders": GivenUp("requests.log:812", left_out=40)})
+    (reported,) = [line for line in log_lines(tally, 0.1) if "gave up" in line]
+    assert "group orders at requests.log:812" in reported
+    assert "40 of its requests are left out" in reported

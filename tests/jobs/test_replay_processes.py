@@ -9,6 +9,7 @@ import signal
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -17,8 +18,9 @@ from deltalake import DeltaTable
 from rollcall.__main__ import main
 from rollcall.cli import replay
 from rollcall.cli.replay import processes_for, replay_home
-from rollcall.inputs.replay import inputs, spill
-from rollcall.inputs.replay.spill import Piece, buckets_for
+from rollcall.inputs.replay import building, inputs, spill
+from rollcall.inputs.replay.building import TableWriters
+from rollcall.inputs.replay.spill import Piece, RowFiles, buckets_for, take_rows
 from rollcall.inputs.replay.spilled_log import SectionRead, SpilledLog
 from rollcall.inputs.request_log.following.group_sessions import CONFIGS_GIVEN
 from rollcall.inputs.request_log.lines import sections
@@ -226,3 +228,55 @@ def test_what_a_piece_of_work_leaves_in_circles_is_gone_after_it() -> None:
         gc.unfreeze()
         if was_enabled:
             gc.enable()
+
+
+# ---------------------------------------------------------------- rows on their way into tables
+
+
+@pytest.fixture
+def commits(monkeypatch: pytest.MonkeyPatch) -> list[pa.Table]:
+    found: list[pa.Table] = []
+    monkeypatch.setattr(building, "append", lambda _table, rows: found.append(rows))
+    return found
+
+
+def _writers() -> TableWriters:
+    table: Any = object()
+    return TableWriters({"effects": table, "quarantine": table})
+
+
+def _files(folder: Path, count: int) -> list[Path]:
+    out = RowFiles(folder / "rows")
+    for place in range(count):
+        out.write("effects", pa.table({"seq": [place]}))
+    return out.files
+
+
+def test_each_file_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: list[pa.Table]) -> None:
+    measured: list[pa.Table] = []
+
+    class Rows:
+        def __init__(self, rows: pa.Table) -> None:
+            self.rows = rows
+
+        @property
+        def nbytes(self) -> int:
+            measured.append(self.rows)
+            return self.rows.nbytes
+
+    taken = take_rows
+    monkeypatch.setattr(building, "take_rows", lambda file: Rows(taken(file)))
+    _writers().add(_files(tmp_path, 50))
+    assert len(measured) == 50
+    assert not commits
+
+
+def test_held_rows_are_committed_when_they_are_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: list[pa.Table]
+) -> None:
+    monkeypatch.setattr(building, "BYTES_A_COMMIT", 4 * 8)
+    writers = _writers()
+    writers.add(_files(tmp_path, 10))
+    writers.flush()
+    assert [rows.num_rows for rows in commits] == [4, 4, 2]
+    assert pa.concat_tables(commits)["seq"].to_pylist() == [*range(10)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from operator import itemgetter
 from pathlib import Path
 
@@ -12,8 +13,9 @@ import pytest
 from rollcall.history.facts import Fact
 from rollcall.inputs.offsets_topic.beside_log.merging import Decided, GroupMerged, Merging
 from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.effects import Effect, MemberJoined, MemberRemoved, OffsetsCommitted, RebalanceEnded
 from tests.nightly import nightly_but
-from tests.offsets_topic.beside import both_of, merge
+from tests.offsets_topic.beside import both_of, merge, merged
 from tests.offsets_topic.folded import NAMES
 from tests.offsets_topic.half_logs import (
     LENGTH_MS,
@@ -113,3 +115,42 @@ def test_a_log_that_comes_later_than_it_is_waited_for_repeats_nothing(seed: int,
     history = [fact for *_, fact in sorted(facts, key=itemgetter(0, 1, 2))]
     assert generations_reported(history) == generations_of(truth)
     members_reported(history)
+
+
+# ---------------------------------------------------------------- random logs
+# They begin late, end early and lose lines. Whatever is missing, the history of both is the broker's.
+
+
+@pytest.mark.parametrize("seed", nightly_but(LIVES[::3], LIVES))
+def test_the_history_of_both_is_the_brokers_whatever_the_log_lacks(seed: int, tmp_path: Path) -> None:
+    log, log_until_ms, topic, truth = reported_of(seed, tmp_path)
+    reported = merged({"g": log}, {"g": topic}, log_until_ms, START_MS + LENGTH_MS).history("g")
+
+    assert generations_reported(reported) == generations_of(truth)
+    # The log alone has those who came after the last generation's record.
+    assert members_reported(reported) in (members_at_the_end(truth), members_at_the_end(until_the_last_end(truth)))
+    assert sorted(offsets_reported(reported)) == sorted(offsets_of(truth))
+
+
+def until_the_last_end(truth: list[Effect]) -> list[Effect]:
+    ends = [place for place, effect in enumerate(truth) if isinstance(effect, RebalanceEnded)]
+    return truth[: ends[-1] + 1] if ends else []
+
+
+def members_at_the_end(truth: Iterable[Effect]) -> set[str]:
+    members: set[str] = set()
+    for effect in truth:
+        if isinstance(effect, MemberJoined):
+            members.add(effect.member_id)
+        elif isinstance(effect, MemberRemoved):
+            members.discard(effect.member_id)
+    return members
+
+
+def offsets_of(truth: Iterable[Effect]) -> list[tuple[str, int, int]]:
+    commits = [effect for effect in truth if isinstance(effect, OffsetsCommitted)]
+    return [(one.topic, one.partition, one.committed_offset) for commit in commits for one in commit.offsets]
+
+
+def offsets_reported(reported: Iterable[Fact]) -> list[tuple[str, int, int]]:
+    return offsets_of([fact.content for fact in reported if fact.content is not None])

@@ -17,7 +17,8 @@ from rollcall.inputs.offsets_topic.records.shapes import (
     RegularExpressionKey,
     RegularExpressionValue,
 )
-from rollcall.schemas.consumer_effects import GroupTypeChanged, PatternsResolved
+from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.consumer_effects import GroupTypeChanged, PatternsResolved, TargetAssigned
 from rollcall.schemas.effect_rows import row_of
 from rollcall.schemas.effects import (
     Assigned,
@@ -294,3 +295,22 @@ def test_so_may_one_that_has_another_id_when_its_group_is_upgraded(silence_ms: i
     assert removed.end_cause == end
     joined = folded.of(G, MemberJoined)[-1]
     assert (joined.member_id, joined.replaces_member_id) == ("new-id", "old-id" if end != "unknown" else None)
+
+
+# ---------------------------------------------------------------- what Kafka 4.4 writes that 4.3 does not
+
+
+def test_an_empty_group_is_assigned_nothing() -> None:
+    folded = fold([*forming(0, "one"), *gone(60_000, "one"), epoch(60_000, 3), target_epoch(60_000, 3)])
+    assert [assigned.generation_id for assigned in folded.of(G, TargetAssigned)] == [2]
+
+
+def test_a_member_that_asks_for_another_assignor_raises_the_epoch() -> None:
+    folded = fold([*forming(0, "one"), member(60_000, "one", T, vote="range"), epoch(60_000, 3)])
+    cause = last_cause(folded)
+    assert (cause.kind, cause.client_id, cause.is_inferred) == (CauseKind.SUBSCRIPTION_CHANGED, "one", False)
+
+
+def test_a_vote_beside_changed_topics_is_not_the_cause() -> None:
+    folded = fold([*forming(0, "one"), member(60_000, "one", T, vote="range"), epoch(60_000, 3, hash_=8)])
+    assert last_cause(folded).kind == CauseKind.METADATA_CHANGED

@@ -1,11 +1,11 @@
-"""Random lives of a group, by its topic alone: what is told of a cause is true, or leaves it open; and of a group that
-changes its protocol and its coordinator, so is each conversion, each epoch, and who owned what in the end.
+"""Random lives and recorded incidents, by the topic alone: what is told of a cause is true, or leaves it open; and of a
+group that changes its protocol and its coordinator, so is each conversion, each epoch, and who owned what in the end.
 """
 
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache
 
@@ -24,9 +24,11 @@ from rollcall.schemas.effects import (
     StateChanged,
 )
 from tests.nightly import nightly_but
-from tests.offsets_topic.folded import fold
+from tests.offsets_topic.folded import CAPTURES, fold
 from tests.offsets_topic.half_logs import lived, settled
 from tests.offsets_topic.written import Writer
+from tests.request_log.imported import imported
+from tests.request_log.truth import NAMES
 from tests.views.random_lives import GROUP, of_both_protocols
 
 LIVES = (*range(40), 42, 52, 75, 101, 167, 244)
@@ -42,14 +44,22 @@ mixed_lives = pytest.mark.parametrize("seed", nightly_but(MIXED, MANY))
 
 
 @cache
-def causes(seed: int) -> list[tuple[Cause, Cause]]:
-    """As the topic has them, and as they were."""
-    broker = lived(random.Random(seed), seed)
-    truth = list(without_strangers_commits(effect for group, effect in broker.effects if group == GROUP))
-    ours = fold(list(Writer(GROUP).write(truth)), {}).of(GROUP, RebalanceEnded)
-    theirs = settled(truth)
-    assert [(one.from_generation_id, one.to_generation_id) for one in ours] == [step[:2] for step in theirs]
-    return [(one.cause, cause) for one, (_, _, cause) in zip(ours, theirs, strict=True)]
+def causes(life: int | str) -> list[tuple[Cause, Cause]]:
+    """As the topic has them, and as they were: of a random life by its seed, or of an incident's groups by its name."""
+    groups: dict[str, list[Effect]] = defaultdict(list)
+    if isinstance(life, str):
+        for group, effect in imported(CAPTURES / life / "requests.log.gz").effects:
+            groups[group].append(effect)
+    else:
+        effects = lived(random.Random(life), life).effects
+        groups[GROUP] += without_strangers_commits(effect for group, effect in effects if group == GROUP)
+    found = []
+    for group, truth in groups.items():
+        ours, theirs = fold(list(Writer(group).write(truth)), {}).of(group, RebalanceEnded), settled(truth)
+        assert [(one.from_generation_id, one.to_generation_id) for one in ours] == [step[:2] for step in theirs], group
+        found += [(one.cause, cause) for one, (_, _, cause) in zip(ours, theirs, strict=True)]
+    assert found
+    return found
 
 
 @cache
@@ -119,19 +129,21 @@ def epochs_of(effects: Iterable[Effect]) -> list[RebalanceEnded]:
 
 def assert_true_or_open(ours: Cause, theirs: Cause) -> None:
     assert theirs.kind in ({ours.kind} if ours.kind != "unknown" else {one.kind for one in ours.candidates})
+    assert ours.is_inferred or ours.kind == theirs.kind
     if ours.member_id and not ours.is_inferred:
         assert ours.member_id == theirs.member_id
 
 
-@pytest.mark.parametrize("seed", LIVES)
-def test_a_named_cause_is_true_and_an_open_one_has_the_true_one_as_candidate(seed: int) -> None:
-    for ours, theirs in causes(seed):
+@pytest.mark.parametrize("life", [*LIVES, *NAMES])
+def test_a_named_cause_is_true_and_an_open_one_has_the_true_one_as_candidate(life: int | str) -> None:
+    for ours, theirs in causes(life):
         assert_true_or_open(ours, theirs)
 
 
-def test_most_causes_are_exact() -> None:
-    found = Counter(ours.kind == theirs.kind for seed in LIVES for ours, theirs in causes(seed))
-    assert found[True] / found.total() >= EXACT_AT_LEAST
+@pytest.mark.parametrize(("lives", "least"), [(LIVES, EXACT_AT_LEAST), (NAMES, 0.8)], ids=["random", "recorded"])
+def test_most_causes_are_exact(lives: Iterable[int | str], least: float) -> None:
+    found = Counter(ours.kind == theirs.kind for life in lives for ours, theirs in causes(life))
+    assert found[True] / found.total() >= least
 
 
 @mixed_lives

@@ -477,11 +477,6 @@ def test_a_group_is_one_and_its_type_is_that_of_the_latest_line_that_shows_one(
     assert [one.group_type for one in groups_of(*lines)] == [group_type]
 
 
-def test_a_downgrade_by_a_removal_is_one_rebalance() -> None:
-    lines = (joins(A), bumped(4), fenced(A), CLASSIC.format("Downgrade group g from consumer to classic."), DOWN)
-    assert len(group_of(*lines).rebalances) == 2
-
-
 def test_targets_alone_are_the_history_of_a_consumer_group() -> None:
     effects = effects_of(group_of(target(4, A), target(5, A, B)))
     assert [one.group_type for one in effects if isinstance(one, GroupFound)] == ["consumer"]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from rollcall.inputs.printed.groups.logged_effects import effects_of
-from rollcall.inputs.printed.reading import read_lines
+from rollcall.inputs.printed.groups.logged_effects import effects_of, place_of, shown_effects_of
+from rollcall.inputs.printed.logged_rebalances import LoggedGroup
+from rollcall.inputs.printed.reading import merged, read_files, read_lines
 from rollcall.inputs.printed.story import groups_in
 from rollcall.schemas.causes import EndCause
-from rollcall.schemas.effects import MemberRemoved, RebalanceEnded
+from rollcall.schemas.effects import UNKNOWN_END, MemberJoined, MemberRemoved, RebalanceEnded
 from tests.printed.printed import MEMBER, OTHER
+from tests.printed.recorded import INCIDENTS, NAMES, groups_of
 
 HEADING = "2026-03-01 03:{:02}:{:02},000 INFO [Consumer clientId=orders-1, groupId=orders] {}"
 OF = "Generation{{generationId={}, memberId='{}', protocol='range'}}"
@@ -103,3 +105,31 @@ def test_a_rebalance_that_one_client_prints_without_a_date_has_the_times_of_the_
     (one,) = group.rebalances
     assert one.moment(one.joined_at_ms) == "2026-03-01T03:00:03.000"
     assert [each.at_ms for each in effects_of(group) if isinstance(each, RebalanceEnded)] == [one.joined_at_ms]
+
+
+# ---------------------------------------------------------------- the line that shows an effect
+
+CLIENTS = sorted(folder.name for folder in INCIDENTS.iterdir() if [*folder.glob("clients/*.gz")])[:3]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_effect_of_a_broker_log_has_a_line_of_its_moment(name: str) -> None:
+    assert sum(_shown(group, is_of_clocks=False) for group in groups_of(name).values())
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_each_effect_of_client_logs_has_a_line(name: str) -> None:
+    groups = groups_in(merged(read_files(sorted(map(str, (INCIDENTS / name).glob("clients/*.gz"))))))
+    assert sum(_shown(group, is_of_clocks=True) for group in groups)
+
+
+def _shown(group: LoggedGroup, *, is_of_clocks: bool) -> int:
+    """Check the lines of a group's effects; returns how many there are. is_of_clocks: each client has its own."""
+    lines = {place_of(line): line for line in group.facts}
+    shown = shown_effects_of(group)
+    for effect, shown_by in shown:
+        line = lines[shown_by]
+        is_at_its_line = not isinstance(effect, MemberJoined) or not effect.is_inferred
+        is_at_its_line &= not isinstance(effect, RebalanceEnded) or effect.outcome != UNKNOWN_END
+        assert is_of_clocks or not is_at_its_line or effect.at_ms == line.at_ms
+    return len(shown)

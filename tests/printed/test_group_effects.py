@@ -130,14 +130,6 @@ def test_an_emptied_group_and_one_that_died_have_no_members() -> None:
     assert [one.why for one in of(GroupRemoved, effects)] == ["unknown"]
 
 
-def test_a_group_that_ends_in_its_generation_has_a_rebalance_that_formed_none() -> None:
-    removed = "Group g generation 4 is dead and removed"
-    effects = printed("Preparing to restabilize group g with old generation 4", removed)
-    (ended,) = of(RebalanceEnded, effects)
-    assert (ended.from_generation_id, ended.outcome, ended.members_after) == (4, "empty", 0)
-    assert of(GroupRemoved, effects)[0].generation_id == 4
-
-
 def test_a_join_phase_that_nobody_came_back_to_is_not_over() -> None:
     effects = printed(
         *formed(5, 1), preparing(5, "a reason"), "Group g could not complete rebalance because no members rejoined"

@@ -160,23 +160,6 @@ def test_whoever_finds_new_topics_first_begins() -> None:
     assert (first.cause.kind, after.cause.kind) == (CauseKind.METADATA_CHANGED, CauseKind.UNKNOWN)
 
 
-TOPICS_CHANGED = "Metadata for subscribed topic(s) has changed"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        'Group "orders" initiating rebalance (EAGER) in state up (join-state steady) with 3 assigned partition(s): ',
-        'Group "orders" initiating rebalance (NONE) in state up (join-state init) with 0 assigned partition(s): ',
-        'Group "orders": Rejoining group with 2 owned partition(s): ',
-    ],
-)
-def test_a_client_that_begins_a_rebalance_for_its_topics_sake_says_so(text: str) -> None:
-    (one,) = own_rebalances(facts_of((0, BEAT.format(4)), (10, text + TOPICS_CHANGED), (11, JOIN.format(MEMBER))))
-    assert (one.generation_id, one.cause.kind) == (5, CauseKind.METADATA_CHANGED)
-    assert one.cause.client_id == "orders-1#consumer-1"
-
-
 def _seen(partitions: int, topic: str = "clicks", error: str = "") -> str:
     return f"b-1:9092/1:   Topic {topic} with {partitions} partitions{error and ': Broker: ' + error}"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import pytest
 
@@ -159,36 +158,6 @@ def test_loki_s_labels_name_the_pod_that_printed_a_line(labels: str, inner: str)
     assert (fact.source, fact.at_ms, fact.clock) == ("orders-7d9-x2k", 1_772_334_720_417, Clock.UTC)
 
 
-@pytest.mark.parametrize(
-    "of_pod",
-    [
-        lambda pod: {"service": "billing", "host": pod},
-        lambda pod: {"service": "billing", "pod_name": pod},
-        lambda pod: {"container": "app", "kubernetes": {"pod_name": pod}},
-        lambda pod: {"container": {"name": "app"}, "kubernetes": {"pod": {"name": pod}, "namespace": "a"}},
-        lambda pod: {"service": {"name": "billing"}, "host": {"name": pod, "os": {"type": "linux"}}},
-    ],
-)
-def test_pods_of_one_service_that_have_one_client_id_are_distinguished(
-    of_pod: Callable[[str], dict[str, object]],
-) -> None:
-    left = "consumer poll timeout has expired. This means the time between subsequent calls to poll() was longer"
-    printed = (("a", 0, left), ("b", 3, "(Re-)joining group"), ("a", 60, "(Re-)joining group"))
-    lines = [
-        json.dumps(
-            {
-                "@timestamp": f"2026-03-01T03:{12 + second // 60}:{second % 60:02}.000Z",
-                "message": f"[Consumer clientId=consumer-billing-1, groupId=billing] {text}",
-                **of_pod(f"billing-{pod}"),
-            }
-        )
-        for pod, second, text in printed
-    ]
-    (group,) = groups_in(read_lines("export.json", lines).facts)
-    (again,) = [one for one in group.findings if one.finding == "polled_again"]
-    assert "1 min later" in again.sentence
-
-
 TOO_LATE = "consumer poll timeout has expired. This means the time between subsequent calls to poll() was longer"
 OF_PODS = {
     "syslog": "Mar  1 03:{time:.5} node-{pod} app[9]: {text}",
@@ -203,6 +172,14 @@ OF_PODS = {
     "Google": '{{"textPayload":"{text}","resource":{{"labels":{{"pod_name":"{pod}"}}}},'
     '"timestamp":"2026-03-01T03:{time}Z"}}',
     "Datadog": '"2026-03-01T03:{time}Z","{pod}","billing","{text}"',
+    "a host's field": '{{"@timestamp":"2026-03-01T03:{time}Z","message":"{text}","service":"billing","host":"{pod}"}}',
+    "a pod's field": '{{"@timestamp":"2026-03-01T03:{time}Z","message":"{text}","service":"a","pod_name":"{pod}"}}',
+    "a pod's name beside a container": '{{"@timestamp":"2026-03-01T03:{time}Z","message":"{text}","container":"app",'
+    '"kubernetes":{{"pod_name":"{pod}"}}}}',
+    "a pod with a name": '{{"@timestamp":"2026-03-01T03:{time}Z","message":"{text}","container":{{"name":"app"}},'
+    '"kubernetes":{{"pod":{{"name":"{pod}"}},"namespace":"a"}}}}',
+    "a host with a name": '{{"@timestamp":"2026-03-01T03:{time}Z","message":"{text}","service":{{"name":"billing"}},'
+    '"host":{{"name":"{pod}","os":{{"type":"linux"}}}}}}',
 }
 
 
@@ -335,3 +312,42 @@ def test_a_commit_that_failed_may_stand_in_a_field_of_an_exception(behind: dict[
     line = json.dumps({"time": "2026-03-01T03:12:00.417Z", "message": "It failed", **behind}).replace("{}", thrown)
     (fact,) = read_lines("app.json", [line]).facts
     assert (fact.kind, fact.error) == (FactKind.COMMIT_REFUSED, f"Commit cannot be completed since {error}")
+
+
+# ---------------------------------------------------------------- what Go's loggers print around a name
+
+FOUND = "client/coordinator coordinator for consumergroup "
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        (
+            f"[sarama] 2026/03/01 03:12:00 {FOUND}[orders %!s(int32=43) kaas:9092] is #%!d(MISSING) (%!s(MISSING))",
+            FactKind.COORDINATOR_FOUND,
+        ),
+        (f"{FOUND}[orders %!s(int32=43)] is #%!d(MISSING)", FactKind.COORDINATOR_FOUND),
+        (
+            "2026/03/01 03:12:00 joined group [orders m-1 %!s(int32=43)] as member %!s(MISSING) in generation "
+            "%!d(MISSING)",
+            FactKind.JOINED,
+        ),
+    ],
+)
+def test_values_that_go_misprints_are_put_where_they_belong(line: str, kind: FactKind) -> None:
+    (fact,) = read_lines("app.log", [line]).facts
+    assert (fact.kind, fact.group_id) == (kind, "orders")
+    assert "43" in (fact.broker_id, str(fact.generation_id))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "[orders %!s(int32=43) kaas:9092] is #%!d(MISSING)",
+        "%!s(MISSING) is #%!d(MISSING)",
+        "%!s(int32=43) is #43 (kaas:9092)",
+        "[a] is #%!d(MISSING) (]%!s(MISSING)",
+    ],
+)
+def test_a_misprint_that_cannot_be_undone_names_nobody(said: str) -> None:
+    assert read_lines("app.log", [f"{FOUND}{said}"]).facts == []

@@ -6,6 +6,7 @@ is_inferred is false stands on a request of the culprit, or, where nobody asked 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
@@ -25,10 +26,12 @@ from rollcall.schemas.messages import (
     JoinGroupResponse,
     LeaveGroupRequest,
 )
+from tests.derived import WHAT_IS_PROVEN
 from tests.request_log.imported import Imported
 from tests.request_log.recordings import INCIDENTS, capture, incident
 from tests.request_log.truth import BOTH_PROTOCOLS
 from tests.request_log.truth import NAMES as CLASSIC
+from tests.shares import HEAD
 
 INCIDENT_NAMES = sorted(path.name.partition(".")[0] for path in INCIDENTS.glob("*.log.gz"))
 LOGS = [*((capture, name) for name in (*CLASSIC, *BOTH_PROTOCOLS)), *((incident, name) for name in INCIDENT_NAMES)]
@@ -157,3 +160,23 @@ def test_the_logs_have_rows_of_nearly_every_kind() -> None:
     seen = {str(row.started.cause.kind) for source, name in LOGS for _, row in rows(source, name)}
     rare = {CauseKind.ADMIN_REMOVED, CauseKind.MEMBER_REJOINED, CauseKind.PATTERN_RESOLVED}
     assert seen >= set(EVIDENCE) - rare
+
+
+# ---------------------------------------------------------------- nothing wrong is certain
+
+MOST_WRONG = 0.02
+ROW = re.compile(
+    r"^\| (?:request log|topic) \| [^|]+ \| (?P<cases>\d+) \| \d+ \([^|]+\) \| (?P<open>\d+) \([^|]+\) "
+    r"\| (?P<wrong>\d+) \| (?P<certain>\d+) \|$",
+    re.MULTILINE,
+)
+
+
+def test_nothing_wrong_is_reported_as_certain_and_little_at_all() -> None:
+    table = WHAT_IS_PROVEN.read_text().partition(HEAD)[2].partition("\n\n")[0]
+    rows = list(ROW.finditer(table))
+    assert len(rows) == len(table.splitlines()) > 0
+    for row in rows:
+        cases, still_open, wrong, certain = (int(row[name]) for name in ("cases", "open", "wrong", "certain"))
+        assert certain == 0, row[0]
+        assert wrong <= MOST_WRONG * (cases - still_open), row[0]

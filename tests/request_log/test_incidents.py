@@ -15,15 +15,21 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 from pathlib import Path
 
 import pytest
 
+from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.inputs.request_log.broker_settings import SettingsSeen
 from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.inputs.request_log.survey import settings_shown
-from rollcall.schemas.effects import RebalanceStarted
-from tests.request_log.imported import imported
+from rollcall.schemas.causes import CauseKind
+from rollcall.schemas.effects import MemberRemoved, RebalanceStarted
+from tests.request_log.broker import Broker
+from tests.request_log.fleet import live
+from tests.request_log.imported import Imported, imported, rebalances_in
+from tests.request_log.played import LENGTH_MS, read
 from tests.request_log.recordings import INCIDENTS, incident
 
 NAMES = sorted(path.name.partition(".")[0] for path in INCIDENTS.glob("*.json"))
@@ -102,3 +108,105 @@ def test_who_leaves_without_a_reason_polled_too_late_only_if_its_process_comes_b
     assert sorted(left) == sorted(
         [*((who, "poll_timeout", True) for who in late), *((who, "member_left", False) for who in closed)]
     )
+
+
+# ---------------------------------------------------------------- groups at their maximum size
+# Those who are refused show that others, who left no line, had joined before them. The log is of a broker in virtual
+# time, whose maximum size the importer does not know.
+
+ACTIONS = ("start", "start", "close", "kill", "stall", "commit")
+LIVES = (112, *range(200, 230), 293, 359, 361, 1123, 1190, 1214, 1305)
+
+
+def lives(seed: int) -> Broker:
+    """Clients come and go at a broker, more of them than its groups take."""
+    chance = random.Random(seed)
+    size = chance.choice([1, 2, 3, 4])
+    plan = [("start", who, 50 * who + chance.randint(0, 3000)) for who in range(4)]
+    for _ in range(chance.randint(3, 14)):
+        what, who = chance.choice(ACTIONS), chance.randint(0, 6)
+        plan.append((what, who, chance.randint(0, LENGTH_MS)))
+    broker = Broker(seed=seed, late_ms=0.5, config=GroupConfig(group_max_size=size))
+    live(broker, plan, has_static=chance.random() < 0.3)
+    return broker
+
+
+@pytest.mark.parametrize("seed", LIVES)
+def test_whoever_set_a_rebalance_off_is_named_where_others_are_refused(seed: int, tmp_path: Path) -> None:
+    played = read(lives(seed), tmp_path)
+    found, real = played.found, rebalances_in(played.effects_shown(), "g")
+    assert found.rebalances("g")[: len(real)] == real
+    assert found.parity.first == []
+
+
+@pytest.mark.parametrize("seed", [153, 1240, 1300, 2271, 2661, 2381])
+def test_what_a_log_cannot_tell_apart_is_not_reported_as_certain(seed: int, tmp_path: Path) -> None:
+    """Sessions that end within milliseconds, newcomers that left no line: who was first is in no line."""
+    played = read(lives(seed), tmp_path)
+    real = {
+        effect.from_generation_id: (effect.cause.kind, effect.cause.member_id)
+        for _, effect in played.effects_shown()
+        if isinstance(effect, RebalanceStarted)
+    }
+    for started in played.found.of_group("g", RebalanceStarted):
+        kind, member_id = real.get(started.from_generation_id, (started.cause.kind, started.cause.member_id))
+        if (started.cause.kind, started.cause.member_id) != (kind, member_id):
+            assert started.cause.is_inferred
+            named = {(one.kind, one.member_id) for one in started.cause.candidates}
+            assert (kind, member_id) in named or started.cause.kind in ("unknown", "member_joined")
+
+
+# ---------------------------------------------------------------- causes beside an epoch that no answer proves
+# Groups of storms on a real broker 4.3.1 (tests/peers_kafka), each with what its server log says of every epoch.
+# Members are killed, stopped and closed, a topic grows, the broker is stopped and started: a log of `-restart` has
+# lines of other groups around that, whose connections show it. No line says how long sessions are, and a newcomer's
+# answer may name an epoch below the group's.
+
+GROUPS = {
+    "storm-1": "newer-1",
+    "storm-3": "newer-1",
+    "storm-13": "newer-0",
+    "storm-41": "newer-0",
+    "storm-51": "newer-0",
+    "storm-55": "static-newer",
+    "storm-55-restart": "newer-1",
+}
+RIGHT = {
+    "storm-1": 21,
+    "storm-3": 17,
+    "storm-13": 37,
+    "storm-41": 13,
+    "storm-51": 29,
+    "storm-55": 17,
+    "storm-55-restart": 36,
+}
+"""How many causes each log tells as certain: a lower number is a loss, not a mistake."""
+
+
+@pytest.fixture(scope="module", params=sorted(GROUPS))
+def storm(request: pytest.FixtureRequest) -> tuple[str, Imported]:
+    return request.param, imported(INCIDENTS / "storms" / f"{request.param}.log.gz")
+
+
+def true_causes(name: str) -> dict[int, str]:
+    """By the epoch or generation before it."""
+    return {
+        int(epoch): cause for epoch, cause in json.loads((INCIDENTS / "storms" / f"{name}.json").read_text()).items()
+    }
+
+
+def test_a_certain_cause_is_that_of_its_epoch(storm: tuple[str, Imported]) -> None:
+    name, found = storm
+    true = true_causes(name)
+    begun = found.of_group(GROUPS[name], RebalanceStarted)
+    certain = [each for each in begun if not each.cause.is_inferred and each.cause.kind != CauseKind.UNKNOWN]
+    reported = [(each.from_generation_id, str(each.cause.kind)) for each in certain if each.from_generation_id in true]
+    assert [row for row in reported if row not in true.items()] == []
+    assert len(reported) == RIGHT[name]
+
+
+def test_that_a_member_left_its_line_says_whatever_the_epoch_was(storm: tuple[str, Imported]) -> None:
+    name, found = storm
+    left = [each for each in found.of_group(GROUPS[name], MemberRemoved) if each.end_cause == "member_left"]
+    assert bool(left) == ("member_left" in true_causes(name).values())
+    assert not any(each.is_inferred for each in left)

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
+from rollcall.coordinator_udfs.settings import Clock, StreamSettings
 from rollcall.inputs.request_log.group_rows import LONGEST_MS, ComparedRows
 from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.inputs.request_log.parity import Parity
@@ -31,9 +33,9 @@ from tests.request_log.fleet import Action, live
 from tests.request_log.imported import Imported
 from tests.request_log.played import actions, play
 from tests.request_log.recordings import INCIDENTS, capture, incident
-from tests.request_log.streamed import streamed
 from tests.request_log.truth import BOTH_PROTOCOLS, NAMES
 from tests.request_log.truth import FOLDER as CAPTURES
+from tests.udf.stream import Stream, arrived
 from tests.whole_log import WholeLog
 
 OWN = sorted(path.name.partition(".")[0] for path in INCIDENTS.glob("*.log.gz"))
@@ -173,3 +175,18 @@ def test_a_run_is_short_and_has_more_than_one_heartbeat(name: str) -> None:
 def test_a_log_at_rest_needs_far_fewer_rows() -> None:
     beats = sum(isinstance(row.request, HeartbeatRequest) for row in capture("a-scale").rows)
     assert sum(map(len, of_log("a-scale").requests.values())) < len(capture("a-scale").rows) - beats * 0.4
+
+
+def streamed(
+    requests: Sequence[StreamRequest], config: GroupConfig, end_ms: int, requests_a_commit: int
+) -> dict[str, list[EffectRow]]:
+    """Facts by group that the stream reports of a log's requests, which are in order of time."""
+    stream = Stream(StreamSettings(clock=Clock.EVENT, group=config.of_a_recording()))
+    starts = range(0, len(requests), requests_a_commit)
+    stream.events(arrived(*requests[start : start + requests_a_commit]) for start in starts)
+    stream.watermark_ms = max(stream.watermark_ms, end_ms + 1)
+    stream.batch(0)
+    facts: dict[str, list[EffectRow]] = defaultdict(list)
+    for effect in stream.effects:
+        facts[effect["group_id"]].append(msgspec.convert(effect, EffectRow))
+    return facts

@@ -14,7 +14,6 @@ import pytest
 
 from rollcall.inputs.request_log.lines.files import LINE_MAX_BYTES, LogFileError
 from rollcall.inputs.request_log.lines.tail import LogTail, Position
-from tests.shadow.numbered import line, number_of
 
 UTC = ZoneInfo("UTC")
 
@@ -171,3 +170,11 @@ def test_a_line_that_is_too_long_is_given_once_cut_off_and_the_next_ones_whole(t
     tail.close()
     given += [number_of(each.text) for each in LogTail(writer.path, UTC, kept).poll(100)]
     assert given == [1, 2, 4, 5]
+
+
+def line(n: int) -> bytes:
+    return b"[2026-03-01 10:%02d:%02d,%03d] line %d\n" % (n // 60_000 % 60, n // 1000 % 60, n % 1000, n)
+
+
+def number_of(text: bytes) -> int:
+    return int(text.rsplit(b" ", 1)[1])
