@@ -20,7 +20,8 @@ from rollcall.cli import replay
 from rollcall.cli.replay import processes_for, replay_home
 from rollcall.inputs.replay import building, inputs, spill
 from rollcall.inputs.replay.building import TableWriters
-from rollcall.inputs.replay.spill import Piece, RowFiles, buckets_for, take_rows
+from rollcall.inputs.replay.row_files import RowFiles, take_rows
+from rollcall.inputs.replay.spill import Piece, buckets_for
 from rollcall.inputs.replay.spilled_log import SectionRead, SpilledLog
 from rollcall.inputs.request_log.following.group_sessions import CONFIGS_GIVEN
 from rollcall.inputs.request_log.lines import sections

@@ -16,7 +16,7 @@ from rollcall.inputs.both_inputs import BothMerged
 from rollcall.inputs.merged_facts import GroupRecorded, MergedFacts
 from rollcall.inputs.offsets_topic import SOURCE
 from rollcall.inputs.quarantined import quarantine_rows
-from rollcall.inputs.replay.spill import ROWS_A_FILE, RowFiles
+from rollcall.inputs.replay.row_files import ROWS_A_FILE, RowFiles
 from rollcall.inputs.replay.spilled_dump import Records
 from rollcall.inputs.replay.spilled_log import LogBucket
 from rollcall.inputs.request_log.group_rows import ComparedRows

@@ -23,7 +23,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from rollcall.inputs.replay.spill import take_rows
+from rollcall.inputs.replay.row_files import take_rows
 from rollcall.tables.appending import OpenTable, append
 from rollcall.tables.home import Home
 

@@ -24,7 +24,8 @@ from rollcall.inputs.printed.lines.files import STANDARD_INPUT, files_of, path_o
 from rollcall.inputs.quarantined import quarantine_of_lines
 from rollcall.inputs.replay.bucket_rows import write_bucket, write_lag
 from rollcall.inputs.replay.printed import PrintedInput
-from rollcall.inputs.replay.spill import RowFiles, Work
+from rollcall.inputs.replay.row_files import RowFiles
+from rollcall.inputs.replay.spill import Work
 from rollcall.inputs.replay.spilled_dump import Records, SpilledDump
 from rollcall.inputs.replay.spilled_log import read_log
 from rollcall.inputs.request_log.broker_settings import sessions_given

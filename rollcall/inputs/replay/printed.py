@@ -24,7 +24,7 @@ from rollcall.inputs.printed.reading import FileRead, align, merged, read_files
 from rollcall.inputs.printed.story import NOT_FOLLOWED, groups_in
 from rollcall.inputs.printed.unread import unread_sentences
 from rollcall.inputs.printed.wording import may_be_forged
-from rollcall.inputs.replay.spill import RowFiles
+from rollcall.inputs.replay.row_files import RowFiles
 from rollcall.inputs.request_log.lines.files import about_bytes_of
 from rollcall.programs.terminal import say
 from rollcall.programs.typed import as_typed

@@ -1,7 +1,6 @@
 """A file of items from many buckets, written as they come and read again bucket by bucket, and the tools to do so.
 
-And the files of rows that a process writes for a home's tables: it needs no Delta, and so starts sooner. Must not know
-an item or a row, nor what is read.
+Must not know an item, nor what is read.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from typing import NamedTuple, Protocol
 from zlib import crc32
 
 import msgspec
-import pyarrow as pa
 
 from rollcall.programs.processes import Processes
 
@@ -98,30 +96,3 @@ def buckets_for(log_bytes: int) -> int:
 def bucket_of(group_id: str, buckets: int) -> int:
     """The bucket of a group."""
     return crc32(group_id.encode("utf-8", "surrogatepass")) % buckets
-
-
-ROWS_A_FILE = 6_000
-
-
-class RowFiles:
-    """The files of one process, in order; a file's suffix is the name of its table."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.files: list[Path] = []
-
-    def write(self, table: str, rows: pa.Table) -> None:
-        """Writes rows to a file, if there are any."""
-        if rows.num_rows:
-            file = self._path.with_name(f"{self._path.name}-{len(self.files)}.{table}")
-            with pa.OSFile(str(file), "wb") as out, pa.ipc.new_file(out, rows.schema) as writer:
-                writer.write_table(rows)
-            self.files.append(file)
-
-
-def take_rows(file: Path) -> pa.Table:
-    """Reads the rows of a file, and deletes it."""
-    with pa.memory_map(str(file)) as source:
-        rows = pa.ipc.open_file(source).read_all()
-    file.unlink()
-    return rows
