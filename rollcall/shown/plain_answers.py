@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TextIO
 
 from rollcall.answers.sql.engine import Answer
-from rollcall.answers.sql.written import csv_lines, for_people, is_number, json_lines
+from rollcall.answers.sql.written import csv_lines, for_people, is_number, json_lines, texts
 
 FORMATS = ("table", "json", "csv", "csv-raw")
 """Only csv-raw leaves the text of a formula as it is in a CSV cell."""
@@ -19,12 +19,7 @@ def write_answer(answer: Answer, form: str, out: TextIO) -> None:
         case "csv" | "csv-raw":
             out.writelines(csv_lines(answer, is_guarded=form == "csv", is_terminal=out.isatty()))
         case _:
-            names = [column.name for column in answer.columns]
-            writers = [for_people(column.type) for column in answer.columns]
-            rows = [
-                [None if value is None else write(value) for write, value in zip(writers, row, strict=True)]
-                for row in answer.rows
-            ]
+            names, rows = [column.name for column in answer.columns], list(texts(answer, for_people))
             # What draws tables takes as long to load as an answer takes.
             from rollcall.shown.tables import console_of, show_texts
 

@@ -25,6 +25,13 @@ _NUMBERS = {"tinyint", "smallint", "integer", "bigint", "hugeint", "float", "dou
 _MOMENTS = ("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone")
 
 
+def texts(answer: Answer, writer_of: Callable[[DuckDBPyType], Write]) -> Iterator[list[str | None]]:
+    """Each row, by what writes a type's values; null is None."""
+    writers = [writer_of(column.type) for column in answer.columns]
+    for row in answer.rows:
+        yield [None if value is None else write(value) for write, value in zip(writers, row, strict=True)]
+
+
 def json_lines(answer: Answer) -> Iterator[str]:
     """One object a row, columns that are null included."""
     write = _object([column.name for column in answer.columns], [column.type for column in answer.columns])
@@ -34,13 +41,9 @@ def json_lines(answer: Answer) -> Iterator[str]:
 
 def csv_lines(answer: Answer, *, is_guarded: bool = True, is_terminal: bool = False) -> Iterator[str]:
     """The head and each row. is_guarded: in no column of text a spreadsheet finds a formula."""
-    writers = [_machine(column.type) for column in answer.columns]
-    rows = (
-        [None if value is None else write(value) for write, value in zip(writers, row, strict=True)]
-        for row in answer.rows
-    )
+    names = [column.name for column in answer.columns]
     guarded = [is_guarded and not is_number(column.type) for column in answer.columns]
-    return csv_of_texts([column.name for column in answer.columns], rows, guarded, is_terminal=is_terminal)
+    return csv_of_texts(names, texts(answer, _machine), guarded, is_terminal=is_terminal)
 
 
 def csv_of_texts(
@@ -128,13 +131,11 @@ def _json_value(kind: DuckDBPyType) -> Write:
         case "list" | "array":
             item = _json(_child(kind))
             return lambda value: f"[{','.join(map(item, value))}]"
-        case "struct":
-            write = _object(*zip(*kind.children, strict=True))
-            return lambda value: write(value.values())
-        case "tuple":
-            # Spark names them so.
-            kinds = [of for _, of in kind.children]
-            return _object([f"col{place}" for place in range(1, len(kinds) + 1)], kinds)  # type: ignore[arg-type]
+        case "struct" | "tuple":
+            # Spark names what has no name so.
+            names = [name or f"col{place}" for place, (name, _) in enumerate(kind.children, 1)]
+            write = _object(names, [of for _, of in kind.children])  # type: ignore[misc]
+            return lambda value: write(value.values() if isinstance(value, dict) else value)
         case "map":
             key, of = _machine(_child(kind, "key")), _json(_child(kind, "value"))
             return lambda value: f"{{{','.join(f'{_json_text(key(one))}:{of(its)}' for one, its in value.items())}}}"
