@@ -95,7 +95,8 @@ ROOMS = {
     "answers": Layer(own=up_to("answers"), third_party=True),
     "answers.views": Layer(own=("answers.views", "tables.lag", "schemas", *STATES), packages=("msgspec",)),
     "answers.sql": Layer(
-        own=("answers.sql", "answers.views", "tables", "schemas", "programs.errors"), third_party=True
+        own=("answers.sql", "answers.views", "tables", "schemas", "programs.errors", "programs.visible"),
+        third_party=True,
     ),
     "answers.why": Layer(own=("answers.why", "history", "schemas")),
     "answers.pictures": Layer(

@@ -19,11 +19,11 @@ from pyspark.sql import types as T
 from rich.console import Console
 
 from rollcall.answers.queries import ROWS_SHOWN
+from rollcall.answers.sql.written import csv_of_texts
 from rollcall.answers.views.catalog import names_in
 from rollcall.jobs.spark.session import spark_session
 from rollcall.jobs.spark.views import ask, refusals_named, register_views
 from rollcall.programs.visible import visible_json
-from rollcall.shown.plain_answers import write_csv
 from rollcall.shown.tables import console_of, show_texts
 from rollcall.tables.home import Home
 
@@ -87,7 +87,8 @@ def write_answer(answer: DataFrame, form: str, out: TextIO | None = None) -> Non
                 out.write(visible_json(row) + "\n")
         case "csv" | "csv-raw":
             texts = [form == "csv" and not isinstance(field.dataType, T.NumericType) for field in answer.schema.fields]
-            write_csv(answer.columns, _as_texts(answer, _MACHINE_TIME).toLocalIterator(), out, texts)
+            rows = _as_texts(answer, _MACHINE_TIME).toLocalIterator()
+            out.writelines(csv_of_texts(answer.columns, rows, texts, is_terminal=out.isatty()))
         case _:
             show_table(answer, console_of(out))
 

@@ -93,7 +93,7 @@ def test_an_answer_is_cut_before_it_has_more_than_its_most_cells(home: Path, mon
 def test_an_answer_is_cut_before_it_is_longer_than_its_most_bytes(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queries, "MOST_BYTES", 1000)
     written = queries.answer(home, "select effect, group_id from effects", None, "csv")
-    assert 800 < len(written.body) <= 1000 + len(b"effect,group_id\r\n")
+    assert 800 < len(written.body) <= 1000 + len(b"effect,group_id\n")
     assert written.is_cut
     assert written.body.count(b"\n") == written.row_count + 1
     with pytest.raises(QueryRefused, match="A row of the answer is longer than 1000 bytes"):
@@ -125,7 +125,7 @@ def test_a_query_that_costs_too_much_ends_and_the_next_is_answered(home: Path, q
         with pytest.raises(QueryRefused, match=r"columns, and|more memory than|stopped after 5 s|needs Spark"):
             await processes.answer(query, None, "html")
         processes._longest_s = 60
-        assert (await processes.answer("select 1 as a", None, "csv")).body == b"a\r\n1\r\n"
+        assert (await processes.answer("select 1 as a", None, "csv")).body == b"a\n1\n"
 
     with_processes(home, asking, longest_s=5)
 
@@ -142,7 +142,7 @@ def test_a_slow_start_of_a_process_does_not_count_as_the_querys_time(
         await until_true(lambda: processes._processes)
         processes._longest_s = 60
         gate.write_bytes(b"\n")
-        assert (await asked).body == b"a\r\n1\r\n"
+        assert (await asked).body == b"a\n1\n"
 
     # A limit that holds during the start has passed by its end.
     with_processes(home, asking, longest_s=0)
@@ -157,7 +157,7 @@ def test_queries_wait_for_their_turn_and_too_many_are_asked_to_come_again(home: 
         all_asked = (processes.answer(f"select {n} as n", None, "csv") for n in range(most + 3))
         answers = await asyncio.gather(*all_asked, return_exceptions=True)
         written = [answer.body for answer in answers if isinstance(answer, queries.Written)]
-        assert written == [f"n\r\n{n}\r\n".encode() for n in range(most)]
+        assert written == [f"n\n{n}\n".encode() for n in range(most)]
         assert [type(answer) for answer in answers[most:]] == [Busy] * 3
         assert len(processes._processes) == MOST_RUNNING
 

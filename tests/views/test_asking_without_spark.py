@@ -20,10 +20,11 @@ from rollcall.__main__ import main
 from rollcall.answers.queries import QueryError
 from rollcall.answers.sql import engine
 from rollcall.answers.sql.engine import NotEqual, ask
+from rollcall.answers.sql.written import java_double, shown_interval
 from rollcall.answers.views.catalog import NAMES
 from rollcall.cli.sql import answer_query, frame_of, table_of
 from rollcall.schemas.tables import REQUESTS
-from rollcall.shown.plain_answers import java_double, shown_interval, write_answer
+from rollcall.shown.plain_answers import write_answer
 from rollcall.tables.duck_database import open_database
 from rollcall.tables.home import Home
 from tests.source_tree import ROOT

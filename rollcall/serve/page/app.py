@@ -86,7 +86,6 @@ def templates() -> Jinja2Templates:
         "at_most": at_most,
         "share_of": shown.share_of,
         "link": shown.link,
-        "cell": shown.cell,
         "cost_of": details.cost_of,
         "swatch": shown.swatch,
         "lag_path": shown.lag_path,

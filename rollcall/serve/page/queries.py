@@ -2,29 +2,23 @@
 
 Only what the translation knows is run, in a database that reads only the home's files: see
 `rollcall.answers.sql.engine`. The caller limits its time and memory: see `rollcall.serve.page.sql_processes`. Knows how
-a query is refused and how its answer is written; must not know a template.
+a query is refused and how much of its answer is written; must not know a template.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
-import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import duckdb
 from markupsafe import Markup, escape
 
-from rollcall.answers.sql.engine import NoSuchName, NotEqual, NotParsed, NotSelect, ask
+from rollcall.answers.sql.engine import Answer, NoSuchName, NotEqual, NotParsed, NotSelect, ask
+from rollcall.answers.sql.written import csv_lines, for_people, json_lines
 from rollcall.programs.errors import UserError
 from rollcall.programs.typed import as_typed
-from rollcall.programs.visible import spreadsheet_text
 from rollcall.serve.page import shown
 
 MOST_ROWS = 10_000
@@ -62,10 +56,9 @@ def answer(home: Path, query: str, until_ms: int | None, form: str) -> Written:
         raise QueryRefused(f"The query has {len(query)} characters, and {LONGEST_QUERY} are the most.")
     try:
         found = ask(home, query, until_ms, MOST_ROWS + 1)
-        columns = [column.name for column in found.columns]
-        if len(columns) > MOST_COLUMNS:
-            raise QueryRefused(f"The answer has {len(columns)} columns, and {MOST_COLUMNS} are the most.")
-        return _written(FORMS[form], columns, found.rows)
+        if len(found.columns) > MOST_COLUMNS:
+            raise QueryRefused(f"The answer has {len(found.columns)} columns, and {MOST_COLUMNS} are the most.")
+        return _written(FORMS[form], found)
     except NotParsed as error:
         raise QueryRefused(str(error)) from None
     except NotSelect:
@@ -86,13 +79,13 @@ def _too_large() -> QueryRefused:
     return QueryRefused(f"The query needs more memory than the page gives to one. {SQL} has no such limit.")
 
 
-Form = Callable[[Sequence[str], Iterable[Sequence[Any]]], Iterator[str]]
-"""An answer's columns and rows -> its head, then each row's text."""
+Form = Callable[[Answer], Iterator[str]]
+"""An answer -> its head, then each row's text."""
 
 
-def _written(form: Form, columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> Written:
-    most_rows = min(MOST_ROWS, MOST_CELLS // max(len(columns), 1))
-    texts = form(columns, rows)
+def _written(form: Form, found: Answer) -> Written:
+    most_rows = min(MOST_ROWS, MOST_CELLS // max(len(found.columns), 1))
+    texts = form(found)
     parts = [next(texts).encode()]
     room_bytes = MOST_BYTES
     for text in texts:
@@ -106,57 +99,21 @@ def _written(form: Form, columns: Sequence[str], rows: Iterator[Sequence[Any]]) 
     return Written(b"".join(parts), len(parts) - 1, False)
 
 
-def _as_html(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+def _as_html(found: Answer) -> Iterator[str]:
     """Head and rows of a table; every text is escaped."""
     names = Markup().join(
-        Markup('<th scope="col"><button>{}</button></th>').format(shown.shortened(name)) for name in columns
+        Markup('<th scope="col"><button>{}</button></th>').format(shown.shortened(column.name))
+        for column in found.columns
     )
     yield f"<thead><tr>{names}</tr></thead>"
-    for row in rows:
-        yield f"<tr>{''.join(f'<td>{escape(shown.cell(value))}</td>' for value in row)}</tr>"
+    writers = [for_people(column.type) for column in found.columns]
+    for row in found.rows:
+        cells = (escape(shown.cell(value, write)) for write, value in zip(writers, row, strict=True))
+        yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 
-def _as_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """Comma-separated values; an apostrophe stands before what a spreadsheet takes for a formula."""
-    out = io.StringIO()
-    writer = csv.writer(out)
-    for row in itertools.chain([columns], rows):
-        writer.writerow([_cell(value) for value in row])
-        yield out.getvalue()
-        out.seek(0)
-        out.truncate()
+def _as_json(found: Answer) -> Iterator[str]:
+    return itertools.chain([""], json_lines(found))
 
 
-def _as_json(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """One object a line; timestamps in ISO 8601, UTC."""
-    yield ""
-    for row in rows:
-        yield json.dumps(dict(zip(columns, map(_plain, row), strict=True))) + "\n"
-
-
-FORMS: dict[str, Form] = {"html": _as_html, "csv": _as_csv, "json": _as_json}
-
-
-def _cell(value: Any) -> Any:
-    plain = _plain(value)
-    if isinstance(plain, list | dict):
-        plain = json.dumps(plain)
-    return spreadsheet_text(plain) if isinstance(plain, str) else plain
-
-
-def _plain(value: Any) -> Any:
-    match value:
-        case datetime():
-            return f"{value.isoformat(timespec='milliseconds')}Z"
-        case date():
-            return value.isoformat()
-        case Decimal():
-            return float(value)
-        case list() | tuple():
-            return [_plain(one) for one in value]
-        case dict():
-            return {name: _plain(one) for name, one in value.items()}
-        case bytes():
-            return value.hex()
-        case _:
-            return value
+FORMS: dict[str, Form] = {"html": _as_html, "csv": csv_lines, "json": _as_json}

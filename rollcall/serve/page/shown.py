@@ -7,13 +7,13 @@ texts and addresses; must not know what they are about.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from rollcall.answers.why.sections import At, Cell, Named
 from rollcall.history.words import duration, moment, ms_of
@@ -145,12 +145,8 @@ def link(path: str, **fields: Any) -> str:
     return f"{path}?{urlencode(given)}" if given else path
 
 
-def cell(value: Any) -> Markup | str:
-    """A value of an SQL answer as a table's cell."""
+def cell(value: Any, write: Callable[[Any], str]) -> Markup | str:
+    """A value of an SQL answer as a table's cell. write: what makes it text."""
     if value is None:
         return Markup('<span class="null">null</span>')
-    if isinstance(value, datetime):
-        return time_of(value)
-    if isinstance(value, list | tuple):
-        return shortened("[" + ", ".join(str(one) for one in value) + "]")
-    return escape(shortened(value))
+    return time_of(value) if isinstance(value, datetime) else shortened(write(value))
