@@ -338,7 +338,7 @@ costs: tools ## Find the most expensive request of every API and page, and write
 
 .PHONY: test-kills
 test-kills: tools ## Kill writers of a home's tables: KILLS=50 times, SEED= repeats a run.
-	@KILLS=$(or $(KILLS),50) SEED=$(or $(SEED),$$$$) $(BIN)/python -m pytest -q tests/tables/test_killed_writers.py $(ARGS)
+	@NIGHTLY=all KILLS=$(or $(KILLS),50) SEED=$(or $(SEED),$$$$) $(BIN)/python -m pytest -q tests/tables/test_killed_writers.py $(ARGS)
 
 .PHONY: test-kills-live
 test-kills-live: tools archive ## Kill job, gateway, maintenance, page and a shadow under real consumers of both protocols: KILLS=50, SEED=, CONSUMERS=60.

@@ -55,6 +55,13 @@ def test_the_rules_are_held_against_the_files_of_every_kind() -> None:
     assert UNFINISHED.findall("# TO" + "DO: later") != []
 
 
+def test_a_target_for_one_file_of_tests_runs_what_is_nightly_in_it() -> None:
+    recipes = re.findall(r"^\t@(.*pytest.* (tests/[\w/]+\.py).*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert "tests/tables/test_killed_writers.py" in {file for _, file in recipes}
+    for recipe, file in recipes:
+        assert "mark.nightly" not in (ROOT / file).read_text() or "NIGHTLY=all" in recipe, recipe
+
+
 def test_no_module_imports_from_a_module_of_tests() -> None:
     imports = {relative(path): imported_names(path.read_text()) for path in files_of_tests()}
     wrong = {
