@@ -22,12 +22,13 @@ from rollcall.inputs.printed.groups.live_groups import (
     PAUSED_MS,
     Given,
     LiveGroups,
+    NewEffects,
     continued,
 )
 from rollcall.inputs.printed.groups.logged_effects import effects_of
 from rollcall.inputs.printed.growing_log import GrowingLog
 from rollcall.inputs.printed.lines.files import open_blocks
-from rollcall.inputs.printed.logged_facts import LoggedFact
+from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import LoggedGroup
 from rollcall.inputs.printed.reading import read_files, read_lines
 from rollcall.inputs.printed.story import groups_in
@@ -127,6 +128,72 @@ def test_a_rebalance_that_runs_is_shown_when_its_lines_pause() -> None:
         "StateChanged",
     ]
     assert not [*live.due(math.inf)]
+
+
+def test_lines_before_a_pause_do_not_hurry_those_behind_it() -> None:
+    """As where a log is caught up with: else a group that was at rest before is given in the midst of a rebalance."""
+    before = lines([given_an_id("a-1"), preparing(0, joining("a-1")), *formed(1, 1, "a-1"), preparing(1, "a reason")])
+    facts = [fact._replace(at_ms=(fact.at_ms or 0) + (place == 4) * LONGEST_MS) for place, fact in enumerate(before)]
+    live, last_ms = LiveGroups(), facts[-1].at_ms or 0
+    live.take(facts)
+    assert not [*live.due(last_ms + PAUSED_MS - 1)]
+    assert [*live.due(last_ms + PAUSED_MS)]
+
+
+def test_a_line_of_a_time_to_come_holds_nothing_back() -> None:
+    facts = lines([given_an_id("a-1"), preparing(0, joining("a-1"))])
+    facts[-1] = facts[-1]._replace(at_ms=(facts[0].at_ms or 0) + 1_000 * LONGEST_MS)
+    live, first_ms = LiveGroups(), facts[0].at_ms or 0
+    live.take(facts)
+    assert not [*live.due(first_ms + LONGEST_MS - 1)]
+    assert [*live.due(first_ms + LONGEST_MS)]
+
+
+def certain(given: Iterable[NewEffects]) -> list[bool]:
+    return [not effect.cause.is_inferred for one in given for effect in ends(one.effects)]
+
+
+def with_new_ids(*after_ms: int) -> list[LoggedFact]:
+    """A group that has formed, and after so long each a member id for another one that is never heard of again."""
+    formed_group = lines([given_an_id("a-1"), preparing(0, joining("a-1")), *formed(1, 1, "a-1")])
+    last = formed_group[-1]
+    lost = [given_an_id(f"b-{place}", group="other") for place in range(len(after_ms))]
+    return formed_group + [
+        fact._replace(at_ms=(last.at_ms or 0) + ms, line_number=last.line_number + place)
+        for place, (fact, ms) in enumerate(zip(lines(lost), after_ms, strict=True), 1)
+    ]
+
+
+def test_a_new_member_id_that_the_next_line_proves_leaves_nothing_inferred() -> None:
+    """Else a shadow that catches up at such a line would write all paused groups as what a client may have written."""
+    facts = facts_of(ROOT / "tests" / "printed" / "brokers" / "j-busy-1.log.gz")
+    read, live = 679, LiveGroups()
+    assert (facts[read - 1].kind, facts[read].kind) == (FactKind.MEMBER_ID_GIVEN, FactKind.MEMBER_ADDED)
+    live.take(facts[:read])
+    given = [*live.due(facts[read - 1].at_ms or 0)]
+    live.take(facts[read : read + 1])
+    given += live.due((facts[read].at_ms or 0) + LONGEST_MS)
+    whole = [*chain.from_iterable(effects_in(facts[: read + 1], math.inf).values())]
+    assert sum(certain(given)) == sum(not one.cause.is_inferred for one in ends(whole)) > 0
+
+
+def test_a_group_waits_for_the_proof_of_lines_long_after_its_own() -> None:
+    facts, late_ms = with_new_ids(PAUSED_MS), PAUSED_MS
+    last_ms, live = facts[-1].at_ms or 0, LiveGroups()
+    live.take(facts)
+    assert not certain(live.due(last_ms + late_ms - 1))
+    assert certain(live.due(last_ms + late_ms)) == [False]
+
+
+def test_a_group_does_not_wait_without_end_for_proofs() -> None:
+    facts = with_new_ids(*range(PAUSED_MS, 4 * LONGEST_MS, PAUSED_MS // 2))
+    live, given = LiveGroups(), list[bool]()
+    first_ms = facts[4].at_ms or 0
+    for place, fact in enumerate(facts[4:], 5):
+        live.take(facts[:place] if place == 5 else [fact])
+        given += certain(live.due(fact.at_ms or 0))
+        assert bool(given) == ((fact.at_ms or 0) >= first_ms + LONGEST_MS)
+    assert given == [False]
 
 
 def test_a_group_whose_lines_never_pause_is_shown_after_a_while() -> None:

@@ -38,9 +38,9 @@ from rollcall.schemas.shown_effects import ShownEffect
 AT_REST_MS = 1_000
 """How long after its last line the effects of a group at rest are given."""
 PAUSED_MS = 10_000
-"""The same for a group that is not at rest, and for lines that may be forged: the next ones may prove them."""
+"""The same for a group that is not at rest. Lines that may be forged wait as long after the last of any group."""
 LONGEST_MS = 30_000
-"""How long a line waits at most, of a group whose lines do not pause."""
+"""How long a line waits at most, of a group whose lines do not pause; and how long at most for a proof."""
 FACTS_KEPT, FACTS_LEFT = 200, 100
 """Of a group with more facts than the first, as many as the second are left, and those by which its members joined."""
 OF_NO_GROUP_KEPT = 2_000
@@ -100,6 +100,8 @@ class LiveGroups:
         """The first line whose effects are not given yet."""
         self._next_ms = 0.0
         """When effects may be due."""
+        self._doubted_ms: dict[str, float] = {}
+        """By group that waits for the proof of its lines, when they were first seen to lack it."""
         self._of_no_group = sum(not fact.group_id for fact in self.facts)
 
     def take(self, facts: Sequence[LoggedFact]) -> None:
@@ -124,6 +126,9 @@ class LiveGroups:
         settled = set[int]()
         """Lines that may be forged, as the effects that were given say."""
         marked = self._marked()
+        proven_by_ms = PAUSED_MS + max(
+            (fact.at_ms or 0 for fact in marked if fact.may_be_forged and not self._is_given(fact)), default=0
+        )
         for group in groups_in(marked, self._from_line, now_ms, is_marked=True):
             given_line = self._given(group.group_id).line
             new = [fact for fact in group.facts if fact.line_number > given_line]
@@ -131,8 +136,14 @@ class LiveGroups:
                 continue
             shown = shown_effects_of(self._believed(group), is_ongoing=True)
             effects = [one.effect for one in shown]
-            due_ms = _due_ms(new, effects)
+            due_ms: float = _due_ms(new, effects, now_ms)
+            if any(fact.may_be_forged for fact in new):
+                doubted_ms = self._doubted_ms.setdefault(group.group_id, now_ms)
+                due_ms = max(due_ms, min(proven_by_ms, doubted_ms + LONGEST_MS))
+            else:
+                self._doubted_ms.pop(group.group_id, None)
             if now_ms >= due_ms:
+                self._doubted_ms.pop(group.group_id, None)
                 due = self._give(group.group_id, shown, group.facts[-1].line_number)
                 settled |= {fact.line_number for fact in new if fact.may_be_forged}
                 if due.shown:
@@ -268,10 +279,15 @@ def _joins(fact: LoggedFact) -> str:
     return fact.other_member_id if fact.kind is FactKind.STATIC_MEMBER_REPLACED else fact.member_id
 
 
-def _due_ms(new: Sequence[LoggedFact], effects: Sequence[Effect]) -> int:
-    last_ms, first_ms = (max(fact.at_ms or 0 for fact in new), min(fact.at_ms or 0 for fact in new))
-    is_settled = _is_at_rest(effects) and not any(fact.may_be_forged for fact in new)
-    waits_ms = AT_REST_MS if is_settled else PAUSED_MS
+def _due_ms(new: Sequence[LoggedFact], effects: Sequence[Effect], now_ms: float) -> int:
+    times = sorted(fact.at_ms or 0 for fact in new)
+    last_ms = times[-1]
+    # A time ahead may be a client's. Lines before a pause waited for a proof, or were read together with later ones.
+    first_ms = max([at_ms for at_ms in times if at_ms <= now_ms], default=times[0])
+    for at_ms in reversed(times):
+        if first_ms - PAUSED_MS <= at_ms < first_ms:
+            first_ms = at_ms
+    waits_ms = AT_REST_MS if _is_at_rest(effects) else PAUSED_MS
     if any(fact.kind is FactKind.MEMBER_LEFT for fact in new):
         waits_ms = max(waits_ms, BACK_AFTER_LEAVE_MS + 1)
     return min(last_ms + waits_ms, first_ms + LONGEST_MS)
