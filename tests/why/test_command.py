@@ -13,6 +13,7 @@ from rich.console import Console
 
 from rollcall.__main__ import main
 from rollcall.answers.why.explanation import Explanation
+from rollcall.history.rebalances import NoSuchRebalance
 from rollcall.programs.terminal import Terminal
 from rollcall.shown.why_page import show_page
 from tests.views.histories import one_expires, one_leaves, rebalancing, two_members
@@ -69,6 +70,12 @@ def test_a_page_of_one_that_runs_says_who_is_awaited() -> None:
     assert text.startswith("rebalancing: generation 2 -> ?, 1970-01-01 00:00:05.000 UTC, still running 100 ms later\n")
     assert "Still awaited: a.\n" in text
     assert re.search(r"^  a +10\.0\.0\.1 +- +not yet", text, re.MULTILINE)
+
+
+def test_the_running_rebalance_is_asked_for_by_the_generation_that_it_would_lead_to() -> None:
+    assert page(explained(rebalancing(), 3)) == page(explained(rebalancing()))
+    with pytest.raises(NoSuchRebalance, match="there are 1 to 3"):
+        explained(rebalancing(), 4)
 
 
 def test_of_many_members_the_slowest_are_shown_and_the_rest_counted() -> None:

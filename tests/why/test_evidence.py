@@ -32,20 +32,22 @@ def test_each_fact_of_printed_lines_names_its_line() -> None:
 
 
 def test_a_fact_of_a_recorded_request_names_the_line_of_that_request() -> None:
-    """No line shows an expiry, nor by whose request the join phase ended."""
+    """No line shows an expiry, but the last of the member before it. The last join ends the join phase."""
     assert evidence(recorded("log", "d-kill")["clicks-agg"], 2) == [
+        ("last seen: clicks-agg-1", "requests.log.gz:92"),
         ("join received: clicks-agg-2", "requests.log.gz:159"),
-        ("join received: clicks-agg-0", "requests.log.gz:158"),
+        ("join received: clicks-agg-0; join phase ended", "requests.log.gz:158"),
         ("sync received: clicks-agg-2", "requests.log.gz:160"),
         ("sync received: clicks-agg-0; assigned: clicks-agg-0", "requests.log.gz:161"),
         ("assigned: clicks-agg-2", "requests.log.gz:160"),
+        ("rebalance ended", "requests.log.gz:161"),
     ]
 
 
 def test_a_fact_names_the_request_of_its_kind_where_a_member_sent_two_at_once() -> None:
     """clicks-agg-2 joins by line 231 and syncs by line 233, both at 05:39:10.081."""
     shown = evidence(recorded("log", "d-kill")["clicks-agg"], 3)
-    assert ("join received: clicks-agg-2", "requests.log.gz:231") in shown
+    assert ("join received: clicks-agg-2; join phase ended", "requests.log.gz:231") in shown
     assert ("sync received: clicks-agg-2", "requests.log.gz:233") in shown
 
 

@@ -48,12 +48,12 @@ def test_without_a_generation_the_latest_rebalance_is_explained() -> None:
 
 
 def test_a_generation_that_was_not_is_refused_with_those_that_were() -> None:
-    with pytest.raises(NoSuchRebalance, match=r"^GENERATION=7: no rebalance of two led to it; there are 1 to 2\.$"):
+    with pytest.raises(NoSuchRebalance, match=r"^--generation 7: no rebalance of two led to it; there are 1 to 2\.$"):
         explained(two_members(), 7)
 
 
 def test_a_group_without_a_rebalance_is_refused() -> None:
-    with pytest.raises(NoSuchRebalance, match=r"^GROUP=no members: had no rebalance yet\.$"):
+    with pytest.raises(NoSuchRebalance, match=r"^no members: had no rebalance yet\.$"):
         explained(no_members())
 
 

@@ -84,7 +84,7 @@ def _bars(period: Period, places: dict[str, int]) -> Iterator[Bar]:
         own = [fact for fact in by_member[one.member_id] if one.joined_at_ms <= fact.at_ms <= ended_ms]
         changes = list(_changes(period, own, one.joined_at_ms))
         if row_of(one.end_cause).is_expiry:
-            seen_ms, _ = last_request(own, one.member_id, ended_ms) or (None, "")
+            seen_ms, *_ = last_request(own, one.member_id, ended_ms) or (None,)
             changes = [change for change in changes if seen_ms is None or change[0] <= seen_ms]
             changes += [] if seen_ms is None else [(seen_ms, "silent")]
         name = period.names.of(one.member_id)

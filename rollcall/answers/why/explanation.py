@@ -6,7 +6,7 @@ Knows the facts of the group around it. Must not know how it is worded or shown;
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
@@ -22,7 +22,7 @@ from rollcall.history.kinds import CLASSIC, Course, GroupKind, kind_at, kinds_of
 from rollcall.history.members import Membership, Names, memberships_of
 from rollcall.history.parts import course_of, culprit_among
 from rollcall.history.rebalances import Choice, Rebalance, Span, choose
-from rollcall.schemas.causes import CAUSES, row_of
+from rollcall.schemas.causes import CAUSES, Cause, row_of
 from rollcall.schemas.consumer_effects import GroupTypeChanged
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effects import (
@@ -158,8 +158,9 @@ def _explained(
     are_owners_known = is_before_known and _are_owners_known(effects)
     are_requests_known = any(fact.effect in OF_REQUESTS for fact in facts if fact.at_ms >= meanwhile.actions_from_ms)
     slack, unknown_slack = slack_of(actions if are_requests_known else [], others, names)
-    protocol_type = _protocol_type(effects, end_ms)
     kind = kind_at(kinds_of(effects), end_ms)
+    is_silent = are_requests_known and row_of(cause.kind).is_silent
+    seen = _last_seen(rebalance, facts, meanwhile.actions_from_ms) if is_silent else None
     course = course_of(facts, rebalance, around, end_ms, names, kind)
     return Explanation(
         group_id=group_id,
@@ -169,10 +170,8 @@ def _explained(
         round_from_ms=round_from_ms,
         known_until_ms=known_until_ms,
         names=names,
-        culprit=culprit_among(memberships, rebalance, end_ms),
-        last_seen=_last_seen(rebalance, facts, meanwhile.actions_from_ms)
-        if are_requests_known and row_of(cause.kind).is_silent
-        else None,
+        culprit=culprit_among(memberships, cause, rebalance.started_at_ms, end_ms),
+        last_seen=seen,
         protocol_name=course.protocol_name,
         leader=course.leader,
         join_phase_ended_ms=course.join_phase_ended_ms,
@@ -189,10 +188,13 @@ def _explained(
         holdings=holdings,
         are_requests_known=are_requests_known,
         kind=kind,
-        protocol_type=protocol_type,
+        protocol_type=_protocol_type(effects, end_ms),
         held_back_ms=kind.held_back_ms(effects, rebalance.to_generation_id),
         conversions=tuple(_conversions(effects, round_from_ms, end_ms)),
-        evidence=[*evidence_of(fact for fact in facts if round_from_ms <= fact.at_ms <= end_ms)],
+        evidence=[
+            *_evidence_of_silence(cause, seen),
+            *evidence_of(fact for fact in facts if round_from_ms <= fact.at_ms <= end_ms),
+        ],
     )
 
 
@@ -247,6 +249,8 @@ _APIS: Mapping[str, tuple[str, ...]] = {
     EffectName.ASSIGNED: ("SyncGroup", "ConsumerGroupHeartbeat"),
 }
 """The APIs whose requests lead to a fact."""
+_PARKED_BY = {EffectName.JOIN_PHASE_ENDED: "JoinGroup", EffectName.REBALANCE_ENDED: "SyncGroup"}
+"""The API whose last request leads to a fact of the whole group, and is parked before it."""
 _OTHER_APIS = ("JoinGroup", "LeaveGroup", "ConsumerGroupHeartbeat")
 
 
@@ -267,27 +271,47 @@ def evidence_of(facts: Iterable[Fact]) -> Iterator[Evidence]:
         yield from _of_a_moment([*together])
 
 
+def _evidence_of_silence(cause: Cause, seen: Seen | None) -> Iterator[Evidence]:
+    """No request shows that a member was silent: the last one does from when on."""
+    if seen is not None and seen.request_id:
+        yield Evidence(seen.at_ms, "last_seen", cause.member_id, cause.client_id, seen.request_id)
+
+
 def _of_a_moment(facts: list[Fact]) -> Iterator[Evidence]:
     sent = defaultdict[str, list[Fact]](list)
     for fact in filter(_is_sent_now, facts):
         sent[fact.member_id].append(fact)
+    is_timed = any(fact.effect == EffectName.MEMBER_REMOVED and _is_expired(fact) for fact in facts)
     for fact in facts:
         if fact.effect in OF_REQUESTS or fact.effect == EffectName.OFFSETS_COMMITTED:
             continue
         cause = fact.content.cause if isinstance(fact.content, RebalanceStarted) else None
         member_id, client_id = (cause.member_id, cause.client_id) if cause else (fact.member_id, fact.client_id)
-        shown_by = fact.request_id or _request_of(fact, sent.get(member_id, ()))
-        if shown_by:
+        request_id = ""
+        if fact.effect in _PARKED_BY:
+            request_id = "" if is_timed else _request_of_all(fact, [one for of in sent.values() for one in of])
+        elif not _is_expired(fact):
+            request_id = _only(sent.get(member_id, ()), _APIS.get(fact.effect, _OTHER_APIS))
+        if shown_by := ", ".join(filter(None, dict.fromkeys((request_id, fact.request_id)))):
             yield Evidence(fact.at_ms, fact.effect, member_id, client_id, shown_by)
 
 
-def _request_of(fact: Fact, sent: Iterable[Fact]) -> str:
-    """A fact of a recording names no request: it is the only one of its member at that moment that leads to such."""
-    if fact.cause in CAUSES and CAUSES[fact.cause].ends == "expired":
-        return ""
-    apis = _APIS.get(fact.effect, _OTHER_APIS)
+def _request_of_all(fact: Fact, sent: list[Fact]) -> str:
+    """The request that led to a fact of the whole group: the last that was parked for it, or the only one then."""
+    api = _PARKED_BY[EffectName(fact.effect)]
+    parked = [one for one in sent if one.effect == EffectName.REQUEST_PARKED and one.api == api and one.seq < fact.seq]
+    is_other = isinstance(fact.content, RebalanceEnded) and fact.content.outcome != "completed"
+    return _only(sent, _OTHER_APIS) if is_other or not parked else max(parked, key=attrgetter("seq")).request_id
+
+
+def _only(sent: Iterable[Fact], apis: Collection[str]) -> str:
+    """A fact of a recording names no request: it is the only one of its moment that leads to such."""
     ids = {one.request_id for one in sent if one.api in apis}
     return ids.pop() if len(ids) == 1 else ""
+
+
+def _is_expired(fact: Fact) -> bool:
+    return fact.cause in CAUSES and CAUSES[fact.cause].ends == "expired"
 
 
 def _is_sent_now(fact: Fact) -> bool:

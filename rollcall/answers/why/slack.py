@@ -124,6 +124,8 @@ class Seen(NamedTuple):
 
     at_ms: int
     api: str
+    request_id: str
+    """Of a run of heartbeats, that of its first."""
     renewed_ms: int | None
     """When its session was renewed for the last time; None: not known."""
 
@@ -142,14 +144,18 @@ def last_seen(facts: Sequence[Fact], member_id: str, before_ms: int) -> Seen | N
     return Seen(*request, renewed_ms)
 
 
-def last_request(facts: Iterable[Fact], member_id: str, before_ms: int) -> tuple[int, str] | None:
-    """Return when a member's latest accepted request before a moment arrived, and its API; None if it is not known, as
+def last_request(facts: Iterable[Fact], member_id: str, before_ms: int) -> tuple[int, str, str] | None:
+    """Return when a member's latest accepted request before a moment arrived, its API and its id; None if not known, as
     of nobody (an empty id, which some requests have).
     """
     if not member_id:
         return None
     seen = [
-        (fact.received_at_ms if fact.is_answer else fact.at_ms, fact.api or _API_OF.get(fact.effect, ""))
+        (
+            fact.received_at_ms if fact.is_answer else fact.at_ms,
+            fact.api or _API_OF.get(fact.effect, ""),
+            fact.request_id,
+        )
         for fact in facts
         if fact.member_id == member_id
         and fact.at_ms < before_ms
