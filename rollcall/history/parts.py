@@ -13,7 +13,7 @@ from rollcall.history.kinds import Course, GroupKind, Part
 from rollcall.history.members import Membership, Names, host_of
 from rollcall.history.rebalances import Rebalance
 from rollcall.history.sentences import Terms
-from rollcall.schemas.causes import EndCause, row_of
+from rollcall.schemas.causes import Cause, EndCause, row_of
 from rollcall.schemas.consumer_effects import MemberProgressed
 from rollcall.schemas.effect_names import EffectName
 from rollcall.schemas.effects import Effect, JoinPhaseEnded, MemberRemoved, RebalanceEnded
@@ -38,14 +38,14 @@ def course_of(
     )
 
 
-def culprit_among(memberships: Iterable[Membership], rebalance: Rebalance, end_ms: int) -> Membership | None:
-    """The membership of who set it off: the one that ended with it, of a member that came back with its id meanwhile.
+def culprit_among(memberships: Iterable[Membership], cause: Cause, began_ms: int, end_ms: int) -> Membership | None:
+    """The membership of who set a rebalance off: the one that ended with it, of a member that came back with its id.
 
     memberships: by when each began. None: there is none.
     """
-    own = [one for one in memberships if one.member_id == rebalance.cause.member_id and one.joined_at_ms <= end_ms]
-    began_ms, does_end = rebalance.started_at_ms, bool(row_of(rebalance.cause.kind).ends)
-    over = [one for one in own if does_end and one.ended_at_ms is not None and one.ended_at_ms <= began_ms]
+    own = [one for one in memberships if one.member_id == cause.member_id and one.joined_at_ms <= end_ms]
+    ended = [one for one in own if one.ended_at_ms is not None and one.ended_at_ms <= began_ms]
+    over = ended if row_of(cause.kind).ends else []
     return next(reversed(over or own), None)
 
 
@@ -145,7 +145,6 @@ def _moments(facts: Iterable[Fact], rebalance: Rebalance, end_ms: int) -> dict[s
     that comes after a superseded rebalance belongs to a later one that led to the same generation.
     """
     is_superseded = rebalance.outcome == "superseded"
-    to_generation_id = rebalance.to_generation_id or rebalance.from_generation_id + 1
     found: dict[str, dict[str, int]] = {}
     for fact in facts:
         if fact.at_ms < rebalance.started_at_ms or (is_superseded and fact.at_ms > end_ms):
@@ -154,15 +153,15 @@ def _moments(facts: Iterable[Fact], rebalance: Rebalance, end_ms: int) -> dict[s
         match fact.effect:
             case EffectName.JOIN_RECEIVED if fact.at_ms <= end_ms:
                 own["rejoined"] = fact.at_ms
-            case EffectName.SYNC_RECEIVED if fact.generation_id == to_generation_id:
+            case EffectName.SYNC_RECEIVED if fact.generation_id == rebalance.leads_to:
                 own.setdefault("synced", fact.at_ms)
             case EffectName.REPLY if fact.error_code == "REBALANCE_IN_PROGRESS" and fact.at_ms <= end_ms:
                 own.setdefault("notified", fact.at_ms)
             case EffectName.REPLY if fact.api == "SyncGroup" and fact.error_code == "NONE":
-                if fact.generation_id == to_generation_id:
+                if fact.generation_id == rebalance.leads_to:
                     own.setdefault("back", fact.at_ms)
             case _:
                 match fact.content:
-                    case MemberProgressed(target_epoch=epoch) if epoch == to_generation_id and fact.at_ms <= end_ms:
+                    case MemberProgressed(target_epoch=epoch) if epoch == rebalance.leads_to and fact.at_ms <= end_ms:
                         own.setdefault("reported", fact.at_ms)
     return found

@@ -45,6 +45,11 @@ class Rebalance:
     """The effects that begin and end it, as far as there are such."""
 
     @property
+    def leads_to(self) -> int:
+        """The generation that it led to, or would lead to while it runs."""
+        return self.from_generation_id + 1 if self.to_generation_id is None else self.to_generation_id
+
+    @property
     def slowest(self) -> MemberWait | None:
         """Who kept the others waiting longest; None: nobody for long enough to be named in a line."""
         found = max(self.waits, key=lambda wait: wait.held_others_ms, default=None)
@@ -94,27 +99,23 @@ def rebalances_of(effects: Iterable[Effect]) -> list[Rebalance]:
 def choose(
     group_id: str, found: Sequence[Rebalance], generation_id: int | None = None, at: Span | None = None
 ) -> Choice:
-    """The rebalance that led to a generation, or that began or ran at a moment, else the latest one.
+    """The rebalance that led or would lead to a generation, or that began or ran at a moment, else the latest one.
 
     At a moment: the first that began in it, else the one that ran in it, else the one that began nearest to it.
     Raises NoSuchRebalance, in this order: the group had none at all; none led to that generation.
     """
     if not found:
-        raise NoSuchRebalance(f"GROUP={group_id}: had no rebalance yet.")
+        raise NoSuchRebalance(f"{group_id}: had no rebalance yet.")
     if generation_id is not None:
         return _of_generation(group_id, found, generation_id)
     return Choice(found[-1], None, []) if at is None else _of_moment(found, at)
 
 
 def _of_generation(group_id: str, found: Sequence[Rebalance], generation_id: int) -> Choice:
-    led = [rebalance for rebalance in found if rebalance.to_generation_id == generation_id]
+    led = [rebalance for rebalance in found if rebalance.leads_to == generation_id]
     if not led:
-        first, last = found[0], found[-1]
-        latest = last.from_generation_id if last.to_generation_id is None else last.to_generation_id
-        earliest = first.from_generation_id + 1
-        raise NoSuchRebalance(
-            f"GENERATION={generation_id}: no rebalance of {group_id} led to it; there are {earliest} to {latest}."
-        )
+        there = f"there are {found[0].from_generation_id + 1} to {found[-1].leads_to}"
+        raise NoSuchRebalance(f"--generation {generation_id}: no rebalance of {group_id} led to it; {there}.")
     if len(led) == 1:
         return Choice(led[0], None, [])
     note = (

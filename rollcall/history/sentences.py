@@ -54,16 +54,18 @@ def cause_clause(cause: Cause, terms: Terms, fits: Sequence[str], sentence: str 
     row = row_of(cause.kind)
     sentence = sentence or (row.of_nobody if row.of_nobody and not who else row.sentence)
     clause = filled(sentence, terms._replace(who=who or "a member")._asdict())
-    is_only_why_open = cause.kind == CauseKind.MEMBER_REJOINED and fits
-    if not cause.is_inferred or is_only_why_open or cause.kind == CauseKind.UNKNOWN:
+    if not cause.is_inferred or cause.kind == CauseKind.UNKNOWN:
         return clause
-    possible = f"; possible: {one_of(fits)}" if fits and [*fits] != [terms.who] else ""
-    return f"{clause} (inferred{possible})"
+    # A client may have written the lines by which it alone fits.
+    possible = f"possible: {one_of(fits)}" if len(fits) > 1 else ""
+    doubt = doubt if cause.kind == CauseKind.MEMBER_REJOINED and possible else "inferred; "
+    return f"{clause} ({(doubt + possible).removesuffix('; ')})"
 
 
 def with_host(name: str, client_host: str | None) -> str:
-    """`a-1 on 10.0.0.7`; the name if the host is not known or in it."""
+    """`a-1 on 10.0.0.7`, also of `a-1@10.0.0.7`; the name if the host is not known or within it."""
     host = (client_host or "").lstrip("/")
+    name = name.removesuffix(f"@{host}") if host else name
     return f"{name} on {host}" if name and host and host not in name else name
 
 

@@ -79,6 +79,8 @@ def beside(group: LoggedGroup, recorded: GroupRecorded) -> Beside:
         one.generation_id in in_recording for one in lines.rebalances
     )
     facts.sort(key=in_order)
+    for line in lines.rebalances:
+        line.cause = merging.group.before.named(line.cause)
     added = [one for _, one in decided.added]
     return Beside(facts, added, own, same, lines, refused, len(in_lines), decided.compared, is_apart, is_undated)
 

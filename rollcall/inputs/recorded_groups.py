@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from operator import attrgetter
 
 from rollcall.history.facts import Fact, effects_in
@@ -16,6 +17,7 @@ from rollcall.history.kinds import CONSUMER_GROUP, GroupKind, kind_at, kinds_of
 from rollcall.history.members import Membership, Names, memberships_of
 from rollcall.history.parts import course_of, culprit_among, terms_of
 from rollcall.history.rebalances import Rebalance, rebalances_of
+from rollcall.history.sentences import Terms
 from rollcall.history.words import some
 from rollcall.inputs.believed_lines import Beside, beside, span
 from rollcall.inputs.merged_facts import GroupRecorded
@@ -24,6 +26,7 @@ from rollcall.inputs.printed.lines.entries import Clock
 from rollcall.inputs.printed.logged_facts import FactKind, LoggedFact
 from rollcall.inputs.printed.logged_rebalances import CLASSIC, Holder, LoggedGroup, LoggedRebalance, Source
 from rollcall.inputs.recordings import Recordings
+from rollcall.schemas.causes import Cause
 from rollcall.schemas.consumer_effects import GroupTypeChanged
 from rollcall.schemas.effects import Effect, GroupFound, GroupNotCovered, RebalanceStarted
 
@@ -67,7 +70,8 @@ def _logged_group(group_id: str, recorded: GroupRecorded, both: Beside | None, c
         return LoggedGroup(group_id, group_type, [], rebalances)
     if not rebalances:
         return both.lines
-    rebalances = sorted([*rebalances, *both.own], key=lambda one: (span(one)[0], one.generation_id or 0))
+    own = [replace(one, terms=history.terms(one.cause, *span(one))) for one in both.own]
+    rebalances = sorted([*rebalances, *own], key=lambda one: (span(one)[0], one.generation_id or 0))
     return LoggedGroup(group_id, group_type, both.lines.facts, rebalances, both.lines.findings)
 
 
@@ -114,14 +118,14 @@ class _History:
             yield LoggedRebalance(
                 group_id=self._group_id,
                 from_generation_id=one.from_generation_id,
-                generation_id=one.from_generation_id + 1 if one.to_generation_id is None else one.to_generation_id,
+                generation_id=one.leads_to,
                 began_at_ms=one.started_at_ms if one.is_start_known else None,
                 ended_at_ms=one.ended_at_ms if one.is_end_known else None,
                 clock=self._clock,
                 outcome=(one.outcome or "") if one.is_end_known else "",
                 cause=one.cause,
                 members=one.members_after,
-                terms=terms_of(culprit_among(self._of_member[one.cause.member_id], one, end_ms), kind),
+                terms=self.terms(one.cause, one.started_at_ms, end_ms),
                 held_by=self._holder(one, end_ms, kind),
                 source=Source.REQUEST_LOG if is_logged else of_topic,
                 facts=[
@@ -130,6 +134,11 @@ class _History:
                 ],
                 records=[*dict.fromkeys(record for _, place in shown if (record := record_in(place)))],
             )
+
+    def terms(self, cause: Cause, began_ms: int, end_ms: int) -> Terms:
+        """Return what is recorded of who set a rebalance off."""
+        culprit = culprit_among(self._of_member[cause.member_id], cause, began_ms, end_ms)
+        return terms_of(culprit, kind_at(self._kinds, end_ms))
 
     def _line(self, fact: Fact, place: str) -> LoggedFact:
         """The request that brought a fact about. Its id names its file and line."""

@@ -210,6 +210,11 @@ def test_lines_have_the_rebalances_that_compaction_removed_from_the_topic(
         assert replayed(tmp_path / home, *paths) == 0
         found[home] = {(row["group_id"], row["to_generation_id"], row["cause"]) for row in rows_of(tmp_path / home)}
     assert found["both"] == found["lines"]
+    other_names = """
+        select * from rebalances r join members m on r.group_id = m.group_id and r.cause_member_id = m.member_id
+        where not r.cause_client_id <=> m.client_id
+    """
+    assert rows_of(tmp_path / "both", other_names) == []
     assert "name their zone" not in capsys.readouterr().out
     assert {rule.name: rows for rule, rows in broken_rules(Home(tmp_path / "both"))} == {}
 

@@ -75,6 +75,16 @@ def test_the_topic_s_name_of_a_culprit_is_that_of_its_time() -> None:
     assert found.cause.client_id == "app-1"
 
 
+def test_the_culprit_of_a_rebalance_that_the_topic_lacks_has_the_topics_names() -> None:
+    """So has that of a compacted dump, whose members' records are later than the rebalances that lines add."""
+    line = ended(500, 3, cause(CauseKind.MEMBER_JOINED), started_at_ms=400)
+    began = effect(RebalanceStarted, 400, from_generation_id=2, cause=line.cause)
+    merging = MergingLines()
+    merging.take(as_facts([began, line]), as_facts([JOINED]))
+    (added,) = (one for _, (one, _) in merging.end(1_000).added if isinstance(one, RebalanceEnded))
+    assert (added.cause.client_id, added.cause.client_host) == ("app-1", "/10.0.0.7")
+
+
 def test_changes_of_several_generations_are_not_those_of_the_last() -> None:
     first = ended(8_000, 1, cause(CauseKind.MEMBER_JOINED), members_before=0, members_after=2, joined=["a", "b"])
     last = ended(
@@ -131,6 +141,22 @@ def test_of_rebalances_that_are_as_near_each_is_evidence_and_none_is_the_cause()
     began = effect(RebalanceStarted, 7_300, from_generation_id=2, cause=Cause(kind=CauseKind.UNKNOWN))
     found = in_log([began], lines)
     assert (found.printed, found.changed) == ({0: (*lines,)}, {})
+
+
+def test_the_lines_of_what_a_request_log_knows_as_well_are_evidence_too() -> None:
+    why, fields = cause(CauseKind.SESSION_EXPIRED), {"member_id": "m", "end_cause": EndCause.SESSION_EXPIRED}
+
+    def told(late_ms: int) -> list[Effect]:
+        return [
+            effect(MemberRemoved, 7_000 + late_ms, **fields),
+            effect(RebalanceStarted, 7_000 + late_ms, from_generation_id=2, cause=why),
+            ended(9_000 + late_ms, 3, why, started_at_ms=7_000 + late_ms),
+        ]
+
+    in_requests, lines = told(0), told(1)
+    found = in_log(in_requests, lines)
+    assert [found.changed[place] for place in range(3)] == in_requests
+    assert [found.by[place] for place in range(3)] == lines
 
 
 def test_a_rebalance_that_a_coordinator_gave_up_does_not_run() -> None:

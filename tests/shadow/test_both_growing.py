@@ -80,6 +80,14 @@ def _said(fact: tuple[int, str, str | None, str]) -> tuple[int, str, str, str]:
     return fact[0], fact[1], re.sub(r"'client_(id|host)': '[^']*'", "", fact[2] or ""), fact[3]
 
 
+def _without_names(facts: Facts) -> dict[str, list[Any]]:
+    """A replay of a compacted topic knows the names of the culprits before a member's record."""
+    return {
+        group_id: sorted((_said(one) if one[1] in REBALANCES else one for one in of), key=str)
+        for group_id, of in facts.items()
+    }
+
+
 def _in_order(said: Any) -> Any:
     """Topics of a list are in the order of their names or ids, as known when the record came."""
     if isinstance(said, dict):
@@ -129,7 +137,10 @@ def test_what_comes_bit_by_bit_is_what_a_replay_of_both_makes(
     both, log, topic = Both(tmp_path, name, OF_LINES), BROKERS / f"{name}.log.gz", CAPTURES / name / dump
     grow(both, name, lines_of(log), read_dump(topic))
     monkeypatch.undo()
-    assert written(both.home) == replayed(tmp_path / "replayed", log, topic)
+    found, of_replay = written(both.home), replayed(tmp_path / "replayed", log, topic)
+    if dump != TOPIC:
+        found, of_replay = _without_names(found), _without_names(of_replay)
+    assert found == of_replay
 
 
 @pytest.mark.parametrize("part", ["first", "last", "any"])

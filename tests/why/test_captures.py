@@ -74,7 +74,7 @@ def test_a_member_that_did_not_poll_is_named_with_its_own_words_where_its_librar
     facts = capture("e-slow-consumer")
     java = explain("reports-gen", reader_of(facts["reports-gen"]), 2)
     assert headline(java).startswith(
-        "consumer-reports-gen-1@127.0.1.16 did not poll within its max.poll.interval.ms (10 s), so its client left"
+        "consumer-reports-gen-1 on 127.0.1.16 did not poll within its max.poll.interval.ms (10 s), so its client left"
     )
     assert ("reason given", '"consumer poll timeout has expired."') in trigger(java)
     silent = explain("exports-gen", reader_of(facts["exports-gen"]), 2)

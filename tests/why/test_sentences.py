@@ -15,6 +15,9 @@ def fits(*pairs: tuple[CauseKind, str]) -> tuple[CauseCandidate, ...]:
 LEFT, LATE, EXPIRED = CauseKind.MEMBER_LEFT, CauseKind.POLL_TIMEOUT, CauseKind.SESSION_EXPIRED
 OPEN = Cause(kind=CauseKind.UNKNOWN, candidates=fits((LEFT, "a"), (LATE, "a"), (EXPIRED, "a")))
 OF_BOTH = Cause(kind=CauseKind.UNKNOWN, candidates=fits((LEFT, "a"), (EXPIRED, "b")))
+AGAIN = CauseKind.MEMBER_REJOINED
+REJOINED = Cause(kind=AGAIN, is_inferred=True, candidates=fits((CauseKind.METADATA_CHANGED, "a"), (AGAIN, "a")))
+FORGEABLE = Cause(kind=LEFT, is_inferred=True, candidates=fits((LEFT, "a")))
 OF_EITHER = Cause(kind=EXPIRED, is_inferred=True, candidates=fits((EXPIRED, "a"), (EXPIRED, "b")))
 
 
@@ -36,6 +39,15 @@ OF_EITHER = Cause(kind=EXPIRED, is_inferred=True, candidates=fits((EXPIRED, "a")
         ),
         (OPEN, Terms("a"), "", "a set it off (left, polled too late or session expired)"),
         (OPEN, Terms("a"), "inferred; ", "a set it off (inferred; left, polled too late or session expired)"),
+        (REJOINED, Terms("a"), "", "a, a member already, joined again (possible: topics changed or joined again)"),
+        (
+            REJOINED,
+            Terms("a"),
+            "inferred; ",
+            "a, a member already, joined again (inferred; possible: topics changed or joined again)",
+        ),
+        (FORGEABLE, Terms(), "inferred; ", "a member left the group (inferred)"),
+        (Cause(kind=LEFT, client_host="/10.0.0.7"), Terms("a@10.0.0.7"), "", "a on 10.0.0.7 left the group"),
         (OF_BOTH, Terms(), "", "it was set off (left by a or session expired by b)"),
         (
             OF_EITHER,

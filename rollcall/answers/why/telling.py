@@ -14,13 +14,7 @@ from rollcall.history.holdings import Partition
 from rollcall.history.kinds import GroupKind
 from rollcall.history.parts import terms_of
 from rollcall.history.rebalances import Rebalance
-from rollcall.history.sentences import (
-    cause_clause,
-    fitting,
-    members_changed,
-    outcome_words,
-    with_host,
-)
+from rollcall.history.sentences import cause_clause, fitting, members_changed, outcome_words, with_host
 from rollcall.history.words import at_most, clock, count, duration, ended, moment, partitions, some
 from rollcall.schemas.causes import CauseKind, name_of, row_of
 
@@ -67,9 +61,11 @@ def _clause(e: Explanation) -> str:
     cause = e.rebalance.cause
     is_unrenewed = row_of(cause.kind).is_expiry and e.last_seen is not None and not e.last_seen.does_renew
     sentence = NOT_RENEWED if is_unrenewed else ""
+    # Nobody is named by lines that another client may have written.
+    who = cause.group_instance_id or _name(e)(cause.member_id, cause.client_id)
+    terms = terms_of(e.culprit, e.kind, who)
     # A home does not say whether the culprit of an open cause was seen: a topic only shows who is gone.
-    fits = fitting(cause, _name(e)) if cause.kind == CauseKind.UNKNOWN else ()
-    return cause_clause(cause, terms_of(e.culprit, e.kind, _culprit(e)), fits, sentence, doubt="inferred; ")
+    return cause_clause(cause, terms, fitting(cause, _name(e)), sentence, doubt="inferred; ")
 
 
 def trigger(e: Explanation) -> list[tuple[str, str]]:
@@ -252,12 +248,6 @@ def in_a_line(rebalance: Rebalance, kind: GroupKind) -> str:
         waited = f", waited {duration(slowest.held_others_ms)} for {slowest.client_id}"
     steps = f"{kind.step} {rebalance.from_generation_id} -> {to}"
     return f"rebalance, {steps}: {why}{by}{reason}{doubt}; {result}, {members}{waited}"
-
-
-def _culprit(e: Explanation) -> str:
-    """Who set it off; empty: nobody, or another client may have written the lines that name it."""
-    cause = e.rebalance.cause
-    return e.culprit_name if cause.member_id or cause.client_id or cause.group_instance_id else ""
 
 
 def _name(e: Explanation) -> Callable[[str, str], str]:

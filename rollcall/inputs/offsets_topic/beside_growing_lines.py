@@ -244,10 +244,16 @@ class MergingLines:
 
     def _add(self, added: Sequence[ShownEffect], decided: Decided) -> None:
         group = self.group
-        decided.added = [*enumerate(added, group.added + 1)]
+        named = (ShownEffect(self._named(effect), by) for effect, by in added)
+        decided.added = [*enumerate(named, group.added + 1)]
         group.added += len(added)
         spans = [(one.to_generation_id - 1, one.to_generation_id) for one in _ends_in(added)]
         group.known = joined([*group.known, *spans]) if spans else group.known
+
+    def _named(self, effect: Effect) -> Effect:
+        if isinstance(effect, RebalanceStarted | RebalanceEnded):
+            return replace(effect, cause=self.group.before.named(effect.cause))
+        return effect
 
     def _forget(self, before_ms: int) -> None:
         group, before = self.group, self.group.before

@@ -52,15 +52,19 @@ class Before(msgspec.Struct):
     ends_now: dict[tuple[int, str], EndCause] = {}
     """By the topic's time and a member's name: how it ended."""
 
+    def named(self, cause: Cause) -> Cause:
+        """Return a cause with the culprit's names as the topic has them."""
+        return _named(cause, self.members.get(cause.member_id))
+
 
 @dataclass
 class Enriched:
-    """What becomes of the topic's facts, by their place."""
+    """What becomes of the recorded facts, by their place."""
 
     changed: dict[int, Effect | None] = field(default_factory=dict)
-    """None: the fact is left out."""
+    """Those that lines change or show too. None: the fact is left out."""
     by: dict[int, Effect] = field(default_factory=dict)
-    """What of the lines is in the changed facts."""
+    """What of the lines changes a fact or is the same one."""
     printed: dict[int, tuple[RebalanceEnded, ...]] = field(default_factory=dict)
     """Of the beginnings and ends: the lines' rebalances that may be the recorded one, several if all are as near."""
     in_both: int = 0
@@ -171,6 +175,8 @@ class _Beside:
         if removed is None or (known is not None and removed.at_ms < known.at_ms - SAME_FACT_WITHIN_MS):
             return
         if is_logged and (removed.is_inferred or not fact.is_inferred):
+            if not removed.is_inferred:
+                self._change(place, fact, removed)
             return
         names_it = fact.end_cause is EndCause.UNKNOWN and removed.end_cause is not EndCause.UNKNOWN
         is_better = names_it or not removed.is_inferred
@@ -204,7 +210,7 @@ class _Beside:
             (printed,) = alike
             cause = self._cause(fact.cause, printed, is_logged=place in self._logged)
             began = self._beginnings.get((printed.from_generation_id, printed.started_at_ms or 0), printed)
-            self._change(place, replace(fact, cause=cause), None if cause is fact.cause else began)
+            self._change(place, replace(fact, cause=cause), began)
 
     def _take_rebalance(self, place: int, fact: RebalanceEnded) -> None:
         """A generation was formed, or an epoch ended."""
@@ -216,8 +222,8 @@ class _Beside:
             self.found.in_both += 1
         if len(alike) == 1:
             now = self._with_lines(went, alike[0], is_logged=place in self._logged)
-        if now is not fact:
-            self._change(place, now, None if now == went else alike[0])
+        if len(alike) == 1 or now is not fact:
+            self._change(place, now, alike[0] if len(alike) == 1 else None)
 
     def completed(self, running: RebalanceStarted) -> RebalanceEnded | None:
         """The end of a rebalance that runs."""
@@ -295,15 +301,7 @@ class _Beside:
         if by_lines.is_open or (by_lines.is_inferred and (is_proven or fits)):
             return by_topic
         is_same = by_topic.client_id and by_topic.member_id == by_lines.member_id
-        known = by_topic if is_same else self._members.get(by_lines.member_id)
-        if known is None:
-            return by_lines
-        return replace(
-            by_lines,
-            client_id=known.client_id,
-            client_host=known.client_host,
-            group_instance_id=known.group_instance_id,
-        )
+        return _named(by_lines, by_topic if is_same else self._members.get(by_lines.member_id))
 
     def _stayed(self, member_id: str, printed: RebalanceEnded) -> bool:
         """Whether the topic has a dynamic member before and after a rebalance of the lines."""
@@ -331,6 +329,17 @@ class _Beside:
         self.found.changed[place] = fact
         if by is not None:
             self.found.by[place] = by
+
+
+def _named(cause: Cause, known: Cause | MemberJoined | None) -> Cause:
+    if known is None:
+        return cause
+    return replace(
+        cause,
+        client_id=known.client_id,
+        client_host=known.client_host,
+        group_instance_id=known.group_instance_id,
+    )
 
 
 def _latest_by(facts: Sequence[_Of], at_ms: int) -> _Of | None:

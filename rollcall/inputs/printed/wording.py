@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from rollcall.history.sentences import OUTCOMES, cause_clause, fitting, one_of, outcome_words
+from rollcall.history.sentences import OUTCOMES, cause_clause, fitting, outcome_words, with_host
 from rollcall.history.words import count, duration, short, some
 from rollcall.inputs.printed.error_names import error_said
 from rollcall.inputs.printed.groups.assigned import OWN as OWN_PARTITIONS
@@ -59,11 +59,9 @@ def cause_sentence(rebalance: LoggedRebalance) -> str:
     is_seen = any(one.dialect == BROKER or one.kind in LEAVES for one in rebalance.facts)
     is_seen = is_seen if source is Source.LINES else not cause.is_inferred
     clause = cause_clause(shown, terms, fits, doubt="" if is_seen else "inferred; ")
-    clause = clause if who and clause.startswith(who) else clause[0].upper() + clause[1:]
-    if cause.kind is CauseKind.UNKNOWN:
+    clause = clause if who and clause.startswith(with_host(who, cause.client_host)) else clause[0].upper() + clause[1:]
+    if cause.kind is CauseKind.UNKNOWN or (cause.kind is CauseKind.MEMBER_REJOINED and fits):
         return f"{clause}. {source.does_not_say} which."
-    if cause.kind is CauseKind.MEMBER_REJOINED and fits:
-        return f"{clause}. {source.does_not_say} why; possible: {one_of(fits)}."
     if is_leave:
         return f"{clause}. Inferred: no other rebalance was running then."
     words = cause.client_reason

@@ -27,7 +27,6 @@ from rollcall.inputs.printed.wording import may_be_forged
 from rollcall.inputs.replay.row_files import RowFiles
 from rollcall.inputs.request_log.lines.files import about_bytes_of
 from rollcall.programs.terminal import say
-from rollcall.programs.typed import as_typed
 from rollcall.schemas.effect_rows import EffectRow, of_group, rows_of
 from rollcall.schemas.shown_effects import ShownEffect
 from rollcall.schemas.tables import AFTER_THE_LOGS
@@ -134,8 +133,8 @@ class PrintedInput:
             "the lines are recorded at that time",
         )
         if self._at_other_times:
-            groups, zone = some(sorted(self._at_other_times)), as_typed("ZONE=", "--zone")
-            say(console, f"  {groups}: the lines have the same generations at other times: name their zone with {zone}")
+            groups = some(sorted(self._at_other_times))
+            say(console, f"  {groups}: the lines have the same generations at other times: name their zone with --zone")
         for sentence in self._refused:
             say(console, f"  not known: {sentence}")
 
