@@ -46,6 +46,7 @@ from rollcall.schemas.tables import EFFECTS, FETCHES, LOG_ENDS, QUARANTINE, REQU
 from rollcall.shown.replay_report import Replayed
 from rollcall.tables import in_spark
 from rollcall.tables.home import Home
+from rollcall.tables.lag.rows import LagRows
 from rollcall.tables.lag_rows import ends_table, fetches_table
 from rollcall.tables.properties import table_properties
 from rollcall.tables.request_table import request_line
@@ -102,7 +103,7 @@ def replay_on_spark(
                 parity.add(compared)
         if tally.of_lag:
             with console.status("reading what the log tells of lag"):
-                _write_lag(spark, home, config, files, zone)
+                _write_lag(spark, home, config, lag_of(files, zone, survey.topic_names))
         with console.status("writing the tables"):
             _write(spark, home, config, read, followed)
     finally:
@@ -217,8 +218,8 @@ def _batches(rows: Iterable[tuple[object, ...]], schema: pa.Schema) -> Iterator[
 
 
 def _write(spark: SparkSession, home: Home, config: JobConfig, read: DataFrame, followed: DataFrame) -> None:
-    for place, table in ((home.requests, REQUESTS), (home.quarantine, QUARANTINE), (home.effects, EFFECTS)):
-        open_table(spark, place, table, table_properties(config.versions_retention_minutes))
+    for table in (REQUESTS, QUARANTINE, EFFECTS):
+        open_table(spark, home.place_of(table), table, table_properties(config.versions_retention_minutes))
     unfit = read.where(F.col("kind") == UNFIT).orderBy(*_PLACE[1:])
     lines = unfit.select(F.from_json(F.col("data").cast("string"), QUARANTINE.ddl).alias("row"))
     _overwrite(lines.select("row.*"), home.quarantine)
@@ -228,7 +229,7 @@ def _write(spark: SparkSession, home: Home, config: JobConfig, read: DataFrame, 
     _overwrite(typed_effects(facts), home.effects)
 
 
-def _write_lag(spark: SparkSession, home: Home, config: JobConfig, files: Sequence[LogFile], zone: ZoneInfo) -> None:
+def _write_lag(spark: SparkSession, home: Home, config: JobConfig, lag: Iterable[LagRows]) -> None:
     """Writes log ends and fetches, in the driver, since their lines must be read in the order of the whole log."""
     written = set[str]()
 
@@ -241,7 +242,7 @@ def _write_lag(spark: SparkSession, home: Home, config: JobConfig, files: Sequen
         written.add(place)
         spark.createDataFrame(rows).write.format(in_spark.FORMAT).mode(mode).option("mergeSchema", True).save(place)
 
-    for rows in lag_of(files, zone):
+    for rows in lag:
         append(home.log_ends, LOG_ENDS, ends_table(rows.ends, None, None))
         append(home.fetches, FETCHES, fetches_table(rows.fetches))
 

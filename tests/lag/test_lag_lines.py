@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 from pathlib import Path
 
 import duckdb
@@ -19,7 +20,9 @@ from rollcall.inputs.request_log.recorded import Tally
 from rollcall.shown.replay_report import log_lines
 from rollcall.tables.home import Home
 from tests.lag.homes import lag_of_capture
-from tests.request_log.truth import OF_LAG
+from tests.request_log.truth import OF_LAG, truth
+from tests.shadow.request_shadow import started
+from tests.shadow.ticks import finish
 from tests.why.reading import CAPTURES
 
 ZONE = zone_of("UTC")
@@ -28,10 +31,12 @@ LOG = CAPTURES / OF_LAG / "requests.log.gz"
 
 def follow(home: Path, log: Path, position: Position, lines: int) -> Position:
     """Reads at most this many lines, then stops."""
-    tail = LagLines(LogTail(log, ZONE, position), home)
+    tail, lag = LogTail(log, ZONE, position), LagLines(home, truth(OF_LAG)["topic_ids"], time.monotonic)
     read = 0
     while read < lines and (found := tail.poll(min(1000, lines - read))):
+        lag.read(found)
         read += len(found)
+    lag.close()
     tail.close()
     return tail.position
 
@@ -60,8 +65,7 @@ def test_a_log_that_is_followed_has_the_lag_that_a_whole_one_has(tmp_path: Path)
     fetched = {(one.client_id, one.topic, one.partition): one.fetched_offset for one in whole.fetches}
     columns = "client_id, topic, partition, max(fetched_offset) over (partition by client_id, topic, partition)"
     latest = {row[:3]: row[3] for row in reported(home.path, "fetches", columns)}
-    # A topic that nobody commits to after the stop stands under its id.
-    assert {key for key in fetched if latest.get(key) != fetched[key]} <= {key for key in fetched if key[1] == "flags"}
+    assert latest == fetched
 
 
 def test_lines_of_lag_are_used_and_a_log_without_says_so_once(
@@ -73,9 +77,20 @@ def test_lines_of_lag_are_used_and_a_log_without_says_so_once(
         reading.read(line)
     assert tally.of_lag == 6943 + 48 + 2
     counts, *rest = log_lines(tally, 1.0)
-    assert "11590 lines read in 1.0 s: " in counts
+    assert "11591 lines read in 1.0 s: " in counts
     assert not any("FETCH" in line for line in rest)
     log = tmp_path / "requests.log"
     log.write_bytes(b"[2026-11-23 08:10:17,099] INFO a line (kafka.server)\n" * (SAID_AFTER_LINES + 2000))
     follow(tmp_path, log, Position(), 100_000)
     assert capsys.readouterr().out.count("no line of the log is of FETCH or LIST_OFFSETS") == 1
+
+
+def test_a_follower_that_starts_again_knows_the_names_that_it_has_read(tmp_path: Path) -> None:
+    *lines, names = gzip.decompress(LOG.read_bytes()).splitlines(keepends=True)
+    log, home = tmp_path / "requests.log", Home(tmp_path / "home")
+    for text in (names + b"".join(lines[:1000]), b"".join(lines[1000:2000])):
+        with log.open("ab") as file:
+            file.write(text)
+        finish(started(home, log))
+    found = reported(home.path, "fetches", "topic, at_ms > (select median(at_ms) from rows)")
+    assert found == {(name, is_late) for name in truth(OF_LAG)["topic_ids"].values() for is_late in (False, True)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -11,12 +12,7 @@ import pytest
 from rollcall.inputs.request_log.fetches import FetchReader, UnchangedPartition
 from rollcall.inputs.request_log.lines.files import LogLine
 from rollcall.inputs.request_log.log_ends import LagNews
-from rollcall.schemas.errors import Error
-from rollcall.schemas.messages import JoinGroupResponse
 from rollcall.tables.lag.rows import Fetched, LogEnd
-from tests import requests
-from tests.request_log.broker import logged
-from tests.requests import subscription
 
 CONNECTION = "10.0.0.9:9092-10.0.0.1:4000-2-8"
 ID, OTHER = "_x61ovasS5u52uE8qrL_oQ", "1g35ai7FQR67NUJXlGVawA"
@@ -116,62 +112,41 @@ def test_deleted_records_move_the_log_start() -> None:
     assert reported == [LogEnd("t", 0, 5000, 3706, None, None, "delete_records")]
 
 
-def join(client: str, *topics: str) -> LogLine:
-    protocols = {"range": subscription(*topics, version=1)}
-    request = requests.join(client, 0, "g", api_version=9, protocols=protocols)
-    response = JoinGroupResponse(error_code=Error.MEMBER_ID_REQUIRED, member_id=f"{client}-1")
-    return LogLine(
-        "requests.log", 1, 5000, logged(5000, "JoinGroup", request, response, connection=CONNECTION).encode()
-    )
-
-
-def of_client(client: str, reported: LogLine) -> LogLine:
-    return reported._replace(text=reported.text.replace(b'"clientId":"c"', f'"clientId":"{client}"'.encode()))
-
-
-def news_of(*lines: LogLine) -> LagNews:
-    news = LagNews()
+def news_of(*lines: LogLine, names: Mapping[str, str]) -> LagNews:
+    news = LagNews(names)
     for one in lines:
         news.take_in(one)
     return news
 
 
-def test_a_topic_id_gets_the_only_name_that_its_client_subscribes_to() -> None:
-    rows = news_of(join("c", "clicks"), fetch({0: 7}, {0: (20, 20, 0)}, topic=ID)).take()
-    assert [row.topic for row in rows.ends] == ["clicks"] == [row.topic for row in rows.fetches]
-
-
 def test_a_fetch_by_id_tells_of_which_topic_the_end_is_and_one_by_name_does_not() -> None:
-    again = fetch({0: 2}, {0: (30, 30, 0)}, 6000, topic=OTHER)
+    first, again = fetch({0: 7}, {0: (20, 20, 0)}, topic=ID), fetch({0: 2}, {0: (30, 30, 0)}, 6000, topic=OTHER)
     by_name = fetch({0: 2}, {0: (40, 40, 0)}, 12_000, topic="clicks")
-    rows = news_of(join("c", "clicks"), fetch({0: 7}, {0: (20, 20, 0)}, topic=ID), again, by_name).rest()
+    rows = news_of(first, again, by_name, names={ID: "clicks", OTHER: "clicks"}).rest()
     assert [(row.topic, row.end_offset, row.topic_id) for row in rows.ends] == [
         ("clicks", 20, ID),
         ("clicks", 30, OTHER),
         ("clicks", 40, None),
     ]
+    assert {row.topic for row in rows.fetches} == {"clicks"}
 
 
 def test_a_name_may_come_after_the_fetches() -> None:
-    news = news_of(fetch({0: 7}, {0: (20, 20, 0)}, topic=ID), join("c", "clicks"))
+    names: dict[str, str] = {}
+    news = news_of(fetch({0: 7}, {0: (20, 20, 0)}, topic=ID), names=names)
     assert news.take().ends == []
-    assert [row.topic for row in news.rest().ends] == ["clicks"]
-
-
-def test_of_two_names_the_other_id_leaves_one() -> None:
-    two = fetch({0: 7}, {0: (20, 20, 0)}, topic=OTHER)
-    lines = (join("c", "clicks", "flags"), two, fetch({0: 7}, {0: (30, 30, 0)}, topic=ID))
-    assert news_of(*lines).take().ends == []
-    named = news_of(*lines, *(of_client("d", one) for one in (join("d", "flags"), two)))
-    assert {(row.topic, row.end_offset) for row in named.rest().ends} == {("flags", 20), ("clicks", 30)}
+    names[ID] = "clicks"
+    news.take_in(fetch({0: 7}, {0: (30, 30, 0)}, 6000, topic=ID))
+    assert [(row.topic, row.end_offset) for row in news.take().ends] == [("clicks", 20), ("clicks", 30)]
 
 
 def test_an_id_that_nothing_names_stands_for_itself() -> None:
-    assert [row.topic for row in news_of(fetch({0: 7}, {0: (20, 20, 0)}, topic=ID)).rest().ends] == [ID]
+    rows = news_of(fetch({0: 7}, {0: (20, 20, 0)}, topic=ID), names={OTHER: "clicks"}).rest()
+    assert [row.topic for row in rows.ends] == [ID]
 
 
 def test_a_line_that_cannot_be_read_says_which_field_is_wrong() -> None:
     bad = fetch({0: 7}, {0: (20, 20, 0)})
     bad = bad._replace(text=bad.text.replace(b'"fetchOffset":7', b'"fetchOffset":"x"'))
     with pytest.raises(msgspec.ValidationError, match=r"Expected `int`, got `str`.*fetchOffset"):
-        LagNews().read(bad)
+        FetchReader().read(bad)

@@ -62,7 +62,8 @@ def read_recording(
         tally = log.tally
         found = Recording(tally.first_at_ms or 0, tally.last_at_ms or 0)
         if tally.of_lag:
-            found.rates = rates_of(end for rows in lag_of(files, log_zone) for end in rows.ends)
+            lag = lag_of(files, log_zone, log.survey.topic_names)
+            found.rates = rates_of(end for rows in lag for end in rows.ends)
         buckets = ((log.bucket(number), found.from_ms, log.settings) for number in range(work.buckets))
         show = partial(shown.show, "following groups", total=log.requests)
         recorded = pool.each(record_bucket, buckets, show)
@@ -115,7 +116,7 @@ def write_rows(found: WhatIfAnswer, out: Path) -> None:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in found.rows()))
     except OSError as error:
-        raise WhatIfError(f"OUT={out}: cannot be written: {error.strerror}.") from None
+        raise WhatIfError(f"--out {out}: cannot be written: {error.strerror}.") from None
 
 
 class WhatIfQuestion(NamedTuple):

@@ -6,13 +6,10 @@ rows are written. Must not know what a line says.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from rollcall.inputs.following.source import Tail
 from rollcall.inputs.request_log.lines.files import LogLine
-from rollcall.inputs.request_log.lines.tail import Position
 from rollcall.inputs.request_log.log_ends import ROWS_AT_ONCE, LagNews
 from rollcall.programs.log_lines import tell
 from rollcall.tables.lag_rows import append_lag
@@ -25,20 +22,16 @@ SAID_AFTER_LINES = 10_000
 
 
 class LagLines:
-    """The lines of another tail. home: where rows go. clock: seconds."""
+    """The lines of a log that grows. home: where rows go. names: of topics by id, as far as known. clock: seconds."""
 
-    def __init__(self, tail: Tail[LogLine, Position], home: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        self._tail, self._home, self._clock = tail, home, clock
-        self._news = LagNews()
+    def __init__(self, home: Path, names: Mapping[str, str], clock: Callable[[], float]) -> None:
+        self._home, self._clock = home, clock
+        self._news = LagNews(names)
         self._lines = 0
         self._written_at = self._stood_at = clock()
 
-    @property
-    def position(self) -> Position:
-        return self._tail.position
-
-    def poll(self, at_most: int) -> Sequence[LogLine]:
-        lines = self._tail.poll(at_most)
+    def read(self, lines: Sequence[LogLine]) -> None:
+        """Takes in new lines, and writes the rows that are due."""
         for line in lines:
             self._news.take_in(line)
         if self._lines < SAID_AFTER_LINES <= self._lines + len(lines) and not self._news.lines:
@@ -51,8 +44,6 @@ class LagLines:
         if now - self._stood_at >= STOOD_EVERY_S:
             self._stood_at = now
             append_lag(self._home, self._news.stood())
-        return lines
 
     def close(self) -> None:
         append_lag(self._home, self._news.rest())
-        self._tail.close()

@@ -33,7 +33,7 @@ class PrintedKept(msgspec.Struct):
     """The state of such a shadow."""
 
     log: str
-    """The log that it follows, as LOG= names it."""
+    """The log that it follows, as the user named it."""
     zone: str
     """The zone of the log's timestamps."""
     position: Position = msgspec.field(default_factory=Position)

@@ -14,6 +14,7 @@ import msgspec
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.coordinator_udfs.protocol.kafka_versions import KafkaVersion
 from rollcall.inputs.following.following import last_state
+from rollcall.inputs.following.lag_lines import LagLines
 from rollcall.inputs.following.merging_feed import Known
 from rollcall.inputs.following.source import LogSource, Tail
 from rollcall.inputs.request_log.broker_settings import SettingsSeen, split_given
@@ -45,7 +46,7 @@ class ShadowState(msgspec.Struct):
     """The state of a shadow."""
 
     log: str
-    """The log that it follows, as LOG= names it."""
+    """The log that it follows, as the user named it."""
     zone: str
     """The zone of the log's timestamps."""
     given: dict[str, str]
@@ -116,6 +117,7 @@ class RequestSource(LogSource):
                 self._groups[group_id].at_ms, self._groups[group_id].seq = held.numbered.at_ms, _AFTER_SPARK
             kept.requests = b""
         self._snapshots = Snapshots(self.live)
+        self._lag = LagLines(home.path, self.live.names.names, clock)
         self._look_at = 0.0
 
     @property
@@ -126,6 +128,7 @@ class RequestSource(LogSource):
     def read(self, lines: Sequence[LogLine], *, is_pause: bool) -> None:
         for line in lines:
             self.live.read(line)
+        self._lag.read(lines)
         if lines:
             self._look_at = 0.0
         shown = self._kept.seen.beside(self._kept.given)
@@ -172,6 +175,10 @@ class RequestSource(LogSource):
         last_ms, is_silent = self.live.tally.last_at_ms, silent_ms >= hold_ms
         until_ms = now_ms if is_silent or last_ms is None else last_ms + silent_ms
         return known_of(self.live, int(until_ms) - hold_ms, is_silent=is_silent)
+
+    def close(self) -> None:
+        self._lag.close()
+        super().close()
 
     def closing_lines(self) -> Iterator[str]:
         """The groups that were given up."""

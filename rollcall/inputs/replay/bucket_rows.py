@@ -6,7 +6,7 @@ Must not know a line's text, a record, a rule of the protocol or how answers are
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -98,11 +98,11 @@ def _follow(log: LogBucket, facts: _Facts, parity: Parity, tally: Tally) -> None
     write()
 
 
-def write_lag(files: Sequence[LogFile], zone: ZoneInfo, home: Path) -> None:
-    """Appends a log's ends and fetches to a home's tables, in order of its lines."""
+def write_lag(files: Sequence[LogFile], zone: ZoneInfo, names: Mapping[str, str], home: Path) -> None:
+    """Appends a log's ends and fetches to a home's tables, in order of its lines. names: of topics by id."""
     # Imported here: a process that follows groups needs no Delta.
     from rollcall.tables.lag_rows import append_lag
 
-    for rows in lag_of(files, zone):
+    for rows in lag_of(files, zone, names):
         note_done(0)
         append_lag(home, rows)

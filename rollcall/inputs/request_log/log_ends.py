@@ -4,61 +4,45 @@ rows to keep fit together; must not know the layout of a line or the rules of na
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from zoneinfo import ZoneInfo
 
 import msgspec
 
 from rollcall.inputs.request_log.fetches import KEYS, FetchReader, Reported, UnchangedPartition, key_of
 from rollcall.inputs.request_log.lines.files import LogFile, LogLine, lines_in_order
-from rollcall.inputs.request_log.lines.line import LineReader, Unreadable
-from rollcall.inputs.request_log.topic_ids import TopicIds
-from rollcall.schemas.messages import APIS
 from rollcall.tables.lag.kept import KeptEnds, KeptFetches
 from rollcall.tables.lag.rows import Fetched, LagRows, LogEnd
 
 HELD_AT_MOST = 100_000
 """At most this many facts about topics without a name wait for it; more get the id as name."""
-_SETTLED_EVERY = 500
 ROWS_AT_ONCE = 200_000
 _LINES_A_PART = 10_000
-_NAMING = ("JoinGroup", "OffsetCommit", "OffsetFetch", "ConsumerGroupHeartbeat", "ConsumerGroupDescribe")
-_OF_NAMES = {str(APIS[api].key).encode() for api in _NAMING}
 
 
 class LagNews:
-    """Reads the lines of one log in order."""
+    """Reads the lines of one log in order. names: of topics by id; they may still grow."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Mapping[str, str]) -> None:
         self.lines = 0
         """How many lines reported log ends."""
-        self._reader, self._lines = FetchReader(), LineReader()
-        self._ids = TopicIds()
+        self._reader, self._names = FetchReader(), names
         self._ends, self._fetches = KeptEnds(), KeptFetches()
         self._rows = LagRows()
         self._unnamed: dict[str, list[Reported]] = {}
         self._held = 0
-        self._asked = 0
 
     def take_in(self, line: LogLine) -> None:
         """Takes in a line of any API. An unreadable one is skipped: groups do not need it."""
-        try:
-            if not self.read(line) and key_of(line.text) in _OF_NAMES:
-                logged = self._lines.read(line)
-                for entry in () if isinstance(logged, str) else logged:
-                    self._ids.read(entry)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, Unreadable):
-            return
-
-    def read(self, line: LogLine) -> bool:
-        """Takes in a line; False: it is of another API. Raises what `FetchReader.read` does."""
         if key_of(line.text) not in KEYS:
-            return False
-        reported = self._reader.read(line)
+            return
+        try:
+            reported = self._reader.read(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return
         self.lines += 1
         for one in reported:
             self._take_by_id(one) if one.topic in self._reader.ids else self._take(one)
-        return True
 
     @property
     def count(self) -> int:
@@ -76,35 +60,26 @@ class LagNews:
 
     def rest(self) -> LagRows:
         """The last rows, once the log has ended."""
-        self._ids.infer()
-        for topic_id in list(self._unnamed):
-            self._release(topic_id)
+        self._release(*self._unnamed)
         rows, stood = self.take(), self.stood()
         return LagRows([*rows.ends, *stood.ends], [*rows.fetches, *stood.fetches])
 
     def _take_by_id(self, reported: Reported) -> None:
-        topic_id = reported.topic
-        if topic_id not in self._ids.names:
-            if isinstance(reported, Fetched):
-                self._ids.saw(reported)
-            if topic_id not in self._unnamed or self._asked % _SETTLED_EVERY == 0:
-                self._ids.infer()
-            self._asked += 1
-        self._unnamed.setdefault(topic_id, []).append(reported)
+        self._unnamed.setdefault(reported.topic, []).append(reported)
         self._held += 1
-        if topic_id in self._ids.names:
-            self._release(topic_id)
+        if reported.topic in self._names:
+            self._release(reported.topic)
         elif self._held >= HELD_AT_MOST:
-            for one in list(self._unnamed):
-                self._release(one)
+            self._release(*self._unnamed)
 
-    def _release(self, topic_id: str) -> None:
-        """Takes what was held of a topic, the earlier first; under the id, if the name is not known."""
-        held = self._unnamed.pop(topic_id)
-        self._held -= len(held)
-        name = self._ids.names.get(topic_id, topic_id)
-        for reported in held:
-            self._take(reported._replace(topic=name), topic_id)
+    def _release(self, *topic_ids: str) -> None:
+        """Takes what was held of topics, the earlier first; under the id, if the name is not known."""
+        for topic_id in topic_ids:
+            held = self._unnamed.pop(topic_id)
+            self._held -= len(held)
+            name = self._names.get(topic_id, topic_id)
+            for reported in held:
+                self._take(reported._replace(topic=name), topic_id)
 
     def _take(self, reported: Reported, topic_id: str | None = None) -> None:
         match reported:
@@ -116,12 +91,12 @@ class LagNews:
                 self._ends.confirm(reported.topic, reported.partition, reported.at_ms, topic_id)
 
 
-def lag_of(files: Sequence[LogFile], zone: ZoneInfo) -> Iterator[LagRows]:
+def lag_of(files: Sequence[LogFile], zone: ZoneInfo, names: Mapping[str, str]) -> Iterator[LagRows]:
     """The lag rows of a whole log, in parts, which may be empty. Unreadable lines are skipped: groups do not need them.
 
-    files: in the order of their first timestamps.
+    files: in the order of their first timestamps. names: of topics by id.
     """
-    news = LagNews()
+    news = LagNews(names)
     for number, line in enumerate(lines_in_order(files, zone), 1):
         news.take_in(line)
         if number % _LINES_A_PART == 0:
