@@ -18,7 +18,7 @@ from rollcall.jobs.config import JobConfig
 from rollcall.jobs.stream.upkeep import kept_of
 from rollcall.schemas.effect_rows import EffectRow, row_of
 from rollcall.schemas.effects import Assigned, MemberJoined, OffsetCommitted, OffsetsCommitted, TopicPartitions
-from rollcall.schemas.tables import EFFECTS, EFFECTS_FOLDER, LOG_ENDS, LOG_ENDS_FOLDER
+from rollcall.schemas.tables import EFFECTS, LOG_ENDS
 from rollcall.tables.appending import append, open_table
 from rollcall.tables.duck_database import open_database
 from rollcall.tables.home import Home
@@ -46,7 +46,7 @@ def asking_a_day() -> Iterator[Figure]:
     for name, every_ms in (("10_minutes", 10 * MINUTE_MS), ("1_minute", MINUTE_MS)):
         with folder() as path:
             yield Figure(f"day_committed_each_{name}", _write_day(path, every_ms), "rows")
-            tend(kept_of("effects", Home(path), JobConfig()), END_MS, thorough=True)
+            tend(kept_of(EFFECTS, Home(path), JobConfig()), END_MS, thorough=True)
             lag = "select * from lag"
             yield Figure(f"lag_committed_each_{name}", _asked_s(path, lag), "s", at_most(1.0))
             before = _asked_s(path, lag, END_MS - MINUTE_MS)
@@ -68,7 +68,7 @@ def _write_day(home: Path, commit_every_ms: int) -> int:
     config = JobConfig()
     full_from_ms = END_MS - config.lag_full_minutes * MINUTE_MS
     moments = range(BEGIN_MS + 1000, END_MS, commit_every_ms)
-    open_table(home / EFFECTS_FOLDER, EFFECTS, table_properties())
+    open_table(home / EFFECTS.name, EFFECTS, table_properties())
     for first in range(0, GROUPS, GROUPS_AT_ONCE):
         some = range(first, first + GROUPS_AT_ONCE)
         commits = {number: [_committed(number, at_ms + number) for at_ms in moments] for number in some}
@@ -87,7 +87,7 @@ def _write_day(home: Path, commit_every_ms: int) -> int:
             ORDER BY topic, partition, at_ms
         """).to_arrow_table()
     rows = ends.select(LOG_ENDS.names).cast(LOG_ENDS.arrow)
-    append(open_table(home / LOG_ENDS_FOLDER, LOG_ENDS, table_properties()), rows)
+    append(open_table(home / LOG_ENDS.name, LOG_ENDS, table_properties()), rows)
     return GROUPS * (2 + len(moments)) + rows.num_rows
 
 

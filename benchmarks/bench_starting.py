@@ -18,7 +18,7 @@ from benchmarks.long_history import write_history
 from benchmarks.processes import ROOT, folder, peak_bytes, started
 from rollcall.programs.child_python import module_command
 from rollcall.schemas.effect_names import EffectName
-from rollcall.schemas.tables import EFFECTS_FOLDER, REQUESTS_FOLDER
+from rollcall.schemas.tables import EFFECTS, REQUESTS
 from rollcall.tables.home import Home
 from rollcall.tables.lasting_facts import keep_lasting_facts
 from rollcall.tables.request_table import RequestTable, request_rows
@@ -29,7 +29,7 @@ from tests.waiting import until
 
 EXPLAINED = "tests/printed/brokers/d-kill.log.gz"
 STARTS = 9
-EFFECTS, GROUPS = 10_000_000, 2_000
+ROWS, GROUPS = 10_000_000, 2_000
 _SESSION_MS = 1_800_000
 """The longest that a group takes: no member expires meanwhile."""
 
@@ -61,7 +61,7 @@ def beside_ten_million_effects() -> Iterator[Figure]:
         with Job(home.path, {}) as job:
             job.start_coordinator()
             _join(home, "first")
-        write_history(home.path, EFFECTS, GROUPS, days=10)
+        write_history(home.path, ROWS, GROUPS, days=10)
         for name in ("without_lasting_facts", "with_lasting_facts"):
             began = time.monotonic()
             with Job(home.path, {}) as job:
@@ -69,7 +69,7 @@ def beside_ten_million_effects() -> Iterator[Figure]:
                 yield Figure(f"gateway_serves_{name}", time.monotonic() - began, "s", at_most(5))
                 time.sleep(2.0)
                 yield Figure(f"gateway_memory_{name}", sum(map(peak_bytes, job.pids())) / 1e6, "MB", at_most(300))
-            keep_lasting_facts(home.path / EFFECTS_FOLDER)
+            keep_lasting_facts(home.path / EFFECTS.name)
         began = time.monotonic()
         with Job(home.path, {}) as job:
             job.start_coordinator()
@@ -88,8 +88,8 @@ def _join(home: Home, who: str, groups: int = GROUPS) -> None:
         requests.join("orders", now_ms, f"{GROUP_ID}-{n}", request_id=f"{who}-{n}", session_timeout_ms=_SESSION_MS)
         for n in range(groups)
     ]
-    follower = TableFollower(home.path / EFFECTS_FOLDER, ("effect", "request_id"))
-    table = RequestTable(home.path / REQUESTS_FOLDER, who)
+    follower = TableFollower(home.path / EFFECTS.name, ("effect", "request_id"))
+    table = RequestTable(home.path / REQUESTS.name, who)
     table.open()
     table.append(request_rows(joins))
     waiting = {request.request_id for request in joins}

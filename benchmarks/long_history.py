@@ -14,7 +14,7 @@ from benchmarks.groups import GROUP_ID, drive, heartbeats, join, rejoins, syncs
 from rollcall.coordinator_udfs.protocol.group import Group
 from rollcall.schemas.effect_rows import EffectRow, row_of
 from rollcall.schemas.messages import GroupRequest
-from rollcall.schemas.tables import EFFECTS, EFFECTS_FOLDER
+from rollcall.schemas.tables import EFFECTS
 from rollcall.tables.appending import append, open_table
 from rollcall.tables.duck_database import open_database
 from rollcall.tables.properties import table_properties
@@ -70,5 +70,5 @@ def write_history(home: Path, count: int, group_count: int = 200, members: int =
                 ORDER BY group_id, at_ms, seq
             """)
             table = made.to_arrow_table().select(EFFECTS.names).cast(EFFECTS.arrow)
-            append(open_table(home / EFFECTS_FOLDER, EFFECTS, table_properties()), table)
+            append(open_table(home / EFFECTS.name, EFFECTS, table_properties()), table)
     return len(rows) * group_count

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rollcall.answers.no_such_group import no_such_group
-from rollcall.answers.queries import check_home
 from rollcall.answers.sql.engine import ask
 from rollcall.answers.why.cost import Asked
 from rollcall.answers.why.past import Read
@@ -30,56 +29,48 @@ _LAST_MS = 253_402_300_799_999
 """The end of the year 9999, the latest day there is a date for."""
 
 
-def read_from_disk(home: Home, group_id: str) -> Read:
-    """A reader of a group's facts, by DuckDB. Raises HomeError, NoSuchGroup."""
-    rows = _rows_of(home, group_id)
+class GroupFacts:
+    """A group's facts in a home on this disk, by DuckDB, as of the moment this is made."""
 
-    def read(wanted: Sequence[str], from_ms: int, to_ms: int) -> Iterable[Mapping[str, Any]]:
+    def __init__(self, home: Home, group_id: str) -> None:
+        """Raises HomeError; NoSuchGroup, naming the groups there are."""
+        home.check_tables()
+        self._home, self._group_id, self._database = home, group_id, open_database()
+        try:
+            self._files: Sequence[str] = files_of(Path(home.effects))
+            """Without those that a query failed with."""
+        except TableError:
+            raise HomeError(f"{home.shown} holds no effects yet: its job has not finished a batch.") from None
+        if not self._ask("SELECT 1 FROM {rows} WHERE group_id = $group_id LIMIT 1"):
+            asked = "SELECT DISTINCT group_id FROM {rows} WHERE $group_id IS NOT NULL AND group_id IS NOT NULL"
+            raise no_such_group(group_id, [row[0] for row in self._ask(asked)], "the home")
+
+    def read(self, wanted: Sequence[str], from_ms: int, to_ms: int) -> Iterable[Mapping[str, Any]]:
+        """See `rollcall.answers.why.past.Read`."""
         asked = (
             f"SELECT {', '.join(COLUMNS)} FROM {{rows}} WHERE group_id = $group_id AND list_contains($effects, effect) "
             "AND at_ms BETWEEN $from_ms AND $to_ms AND at_date BETWEEN $from_day AND $to_day"
         )
         days = {"from_day": _day_of(from_ms), "to_day": _day_of(to_ms)}
-        found = rows.ask(asked, effects=[str(one) for one in wanted], from_ms=from_ms, to_ms=to_ms, **days)
+        found = self._ask(asked, effects=[str(one) for one in wanted], from_ms=from_ms, to_ms=to_ms, **days)
         return [dict(zip(COLUMNS, row, strict=True)) for row in found]
 
-    return read
+    def last_ms(self) -> int:
+        """The time of the group's latest fact."""
+        ((found,),) = self._ask("SELECT max(at_ms) FROM {rows} WHERE group_id = $group_id")
+        return int(found)
 
+    def asked(self) -> Asked | None:
+        """Queries about the group's lag, by DuckDB; None: the home has no log ends."""
+        if not is_table(self._home.log_ends):
+            return None
 
-def check_group(home: Home, group_id: str) -> None:
-    """Raises HomeError; NoSuchGroup, naming the groups there are."""
-    _rows_of(home, group_id)
+        def rows(query: str) -> list[dict[str, Any]]:
+            return ask(self._home.path, query, is_duckdbs=True).rows_by_column()
 
+        return Asked(rows, f" and group_id = '{quoted(self._group_id)}'")
 
-def _rows_of(home: Home, group_id: str) -> _Rows:
-    """A group's rows. Raises HomeError, NoSuchGroup."""
-    check_home(home)
-    try:
-        rows = _Rows(home.effects, group_id)
-    except TableError:
-        raise HomeError(f"{home.shown} holds no effects yet: its job has not finished a batch.") from None
-    if not rows.ask("SELECT 1 FROM {rows} WHERE group_id = $group_id LIMIT 1"):
-        asked = "SELECT DISTINCT group_id FROM {rows} WHERE $group_id IS NOT NULL AND group_id IS NOT NULL"
-        raise no_such_group(group_id, [row[0] for row in rows.ask(asked)], "the home")
-    return rows
-
-
-def last_fact_ms(home: Home, group_id: str) -> int:
-    """The time of a group's latest fact, of those that read_from_disk can read."""
-    ((found,),) = _Rows(home.effects, group_id).ask("SELECT max(at_ms) FROM {rows} WHERE group_id = $group_id")
-    return int(found)
-
-
-class _Rows:
-    """The files of the effects table as of the moment this is made. Raises TableError: there is no table."""
-
-    def __init__(self, effects: str, group_id: str) -> None:
-        self._database = open_database()
-        self._group_id = group_id
-        self._files: Sequence[str] = files_of(Path(effects))
-        """Without those that a query failed with."""
-
-    def ask(self, asked: str, **given: Any) -> list[tuple[Any, ...]]:
+    def _ask(self, asked: str, **given: Any) -> list[tuple[Any, ...]]:
         def rows_in(files: Sequence[str]) -> list[tuple[Any, ...]]:
             if not files:
                 return []
@@ -89,17 +80,6 @@ class _Rows:
             return found
 
         return ask_readable(rows_in, self._files)
-
-
-def asked_of(here: Home, group_id: str) -> Asked | None:
-    """Queries about a group's lag, by DuckDB; None: the home has no log ends. here: a home on this disk."""
-    if not is_table(here.log_ends):
-        return None
-
-    def rows(query: str) -> list[dict[str, Any]]:
-        return ask(here.path, query, is_duckdbs=True).rows_by_column()
-
-    return Asked(rows, f" and group_id = '{quoted(group_id)}'")
 
 
 def read_by_spark(spark: SparkSession, home: Home, group_id: str) -> Read:

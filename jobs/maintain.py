@@ -22,15 +22,16 @@ from rollcall.jobs.spark.session import spark_session
 from rollcall.jobs.spark.store_folder import held
 from rollcall.jobs.stream.checkpoint import read_version
 from rollcall.jobs.stream.upkeep import kept_of, tables_of
+from rollcall.schemas.tables import EFFECTS, QUARANTINE, REQUESTS, Table
 from rollcall.tables import in_spark
-from rollcall.tables.home import LIVE, Home, HomeError
+from rollcall.tables.home import LIVE, Home
 from rollcall.tables.lasting_facts import keep_lasting_facts
-from rollcall.tables.upkeep import TableName, may_tend_requests, tend
+from rollcall.tables.upkeep import may_tend_requests, tend
 from rollcall.tables.versions import Versions, is_table
 
 ONE_PROGRAM_WRITES = ("s3://", "s3a://", "s3n://")
 """Stores in which a table takes commits of one program at a time."""
-CLUSTER_TABLES: tuple[TableName, ...] = ("effects", "quarantine")
+CLUSTER_TABLES = (EFFECTS, QUARANTINE)
 
 
 def maintain(home: Home, config: JobConfig) -> list[str]:
@@ -42,20 +43,19 @@ def maintain(home: Home, config: JobConfig) -> list[str]:
             return maintain_cluster(spark, home, config, now_ms)
         with held(spark, home, "maintenance"):
             return maintain_cluster(spark, home, config, now_ms)
-    if not home.path.is_dir():
-        raise HomeError(f"{home.shown} does not exist. `rollcall replay` and `rollcall run` make a home.")
+    home.check_there()
     done = []
     with home.locked("maintenance"):
         config = replace(config, effects_writer=home.read_note().get("writer", config.effects_writer))
         unread = _unread_commits(home)
         for kept in tables_of(home, config):
-            if kept.name == "requests" and not may_tend_requests(kept, unread, now_ms, most=0):
+            if kept.table is REQUESTS and not may_tend_requests(kept, unread, now_ms, most=0):
                 done.append(f"requests: left alone, the coordinator has not read the last {unread} commits yet")
                 continue
             if not is_table(kept.path):
                 continue
             tend(kept, now_ms, thorough=True)
-            done.append(f"{kept.name}: put together, checkpointed and cleaned")
+            done.append(f"{kept.table.name}: put together, checkpointed and cleaned")
         if config.effects_writer == "cluster":
             done += maintain_cluster(spark_session("rollcall maintenance"), home, config, now_ms)
     return done
@@ -74,20 +74,20 @@ def maintain_cluster(spark: SparkSession, home: Home, config: JobConfig, now_ms:
     for key, value in in_spark.UPKEEP_SETTINGS.items():
         spark.conf.set(key, value)
     done = []
-    for name in CLUSTER_TABLES:
-        kept = kept_of(name, home, config)
+    for table in CLUSTER_TABLES:
+        kept = kept_of(table, home, config)
         before_ms = kept.old_before_ms(now_ms)
-        old = None if before_ms is None else _before(name, before_ms)
-        if name == "effects" and home.is_local:
+        old = None if before_ms is None else _before(table, before_ms)
+        if table is EFFECTS and home.is_local:
             keep_lasting_facts(Path(kept.path))
         for statement in in_spark.upkeep(kept.path, old, config.versions_retention_minutes):
             spark.sql(statement)
-        done.append(f"{name}: put together and cleaned")
+        done.append(f"{table.name}: put together and cleaned")
     return done
 
 
-def _before(name: TableName, before_ms: int) -> str:
-    """The SQL condition for rows before a moment; for effects, for their partitions."""
-    if name == "effects":
+def _before(table: Table, before_ms: int) -> str:
+    """The SQL condition for rows before a moment; of a table partitioned by day, for its partitions."""
+    if table.partition_by:
         return f"at_date < '{datetime.fromtimestamp(before_ms / 1000, UTC).date().isoformat()}'"
     return f"at_ms < {before_ms}"

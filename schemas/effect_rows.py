@@ -62,7 +62,7 @@ class EffectRow(msgspec.Struct, omit_defaults=True, gc=False):
     """Set by `of_group`; null where the request named no usable group."""
 
 
-LINE = Table(tuple(column for column in EFFECTS.columns if column.name in EffectRow.__struct_fields__))
+LINE = Table("line", tuple(column for column in EFFECTS.columns if column.name in EffectRow.__struct_fields__))
 """The columns of a line of `texts_of`."""
 
 _REPLY = EffectName.REPLY.value

@@ -18,16 +18,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from rollcall.schemas.effect_names import EffectName
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
-REQUESTS_FOLDER = "requests"
-EFFECTS_FOLDER = "effects"
-QUARANTINE_FOLDER = "quarantine"
 CHECKPOINT_FOLDER = "checkpoint"
-LOG_ENDS_FOLDER = "log_ends"
-FETCHES_FOLDER = "fetches"
-ALERTS_FOLDER = "alerts"
 LEASE_FOLDER = "lease"
 
 
@@ -40,12 +36,21 @@ class Column(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table's columns in order, and the columns that its files are partitioned by."""
+    """A table: its name, which is its folder's in a home, and its columns in order."""
 
+    name: str
     columns: tuple[Column, ...]
+    row: str = ""
+    """What one row is."""
+    times: tuple[tuple[str, str], ...] = ()
+    """Asked in SQL it has a timestamp for each of these columns of ms; the first says when the row was made."""
     partition_by: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
     """Its text columns that homes of earlier versions do not have."""
+    order: tuple[str, ...] = ()
+    """The columns by which the rows of a compacted file are sorted; none: as they came."""
+    apart: tuple[str, str] | None = None
+    """A column and its value: rows that have it share no row group with others, and come after them."""
 
     @property
     def names(self) -> list[str]:
@@ -71,8 +76,20 @@ class Table(NamedTuple):
         """The table's schema as Spark reads it: `group_id string, seq long, ...`."""
         return ", ".join(f"{column.name} {column.type}" for column in self.columns)
 
+    @property
+    def shown_columns(self) -> tuple[Column, ...]:
+        """The columns when it is asked in SQL, types as Spark shows them: its own, then the timestamps."""
+        own = (column._replace(type="bigint" if column.type == "long" else column.type) for column in self.columns)
+        return (*own, *(Column(name, "timestamp", f"{of_ms} as a timestamp") for name, of_ms in self.times))
+
+    @property
+    def moment(self) -> str:
+        """The column that says when a row was made, in ms."""
+        return self.times[0][1]
+
 
 REQUESTS = Table(
+    "requests",
     (
         Column("group_id", "string", "the one group the request is for"),
         Column("request_id", "string", "unique; the answer carries it"),
@@ -81,7 +98,9 @@ REQUESTS = Table(
         Column(
             "request", "string", "the request as JSON, envelope included: see `rollcall.schemas.messages`, tag `api`"
         ),
-    )
+    ),
+    row="a request as it was appended for the job to read",
+    times=(("received_at", "received_at_ms"),),
 )
 """One row is one Kafka request for one group; those that name several are split first (`rollcall.schemas.fan_out`)."""
 
@@ -90,6 +109,7 @@ TICK_ID = "tick"
 received_at_ms, as the end of a log does."""
 
 EFFECTS = Table(
+    "effects",
     (
         Column("group_id", "string", "whose fact it is"),
         Column("seq", "long", "its place among the group's facts of the same at_ms; order by at_ms, seq"),
@@ -107,13 +127,19 @@ EFFECTS = Table(
         Column("detail", "string", "the whole fact as JSON, null where the columns say it all"),
         Column("at_date", "date", "the day of at_ms, UTC"),
     ),
+    row="a fact: a reply, a change of state, a member that joined, ...",
+    times=(("at", "at_ms"), ("received_at", "received_at_ms")),
     partition_by=("at_date",),
+    # Queries are mostly about one group, and commits, whose details are long, interest few of them.
+    order=("group_id", "at_ms", "seq"),
+    apart=("effect", EffectName.OFFSETS_COMMITTED.value),
 )
 """One row is one fact. A reply's detail is {"response": ...}, its fields as its version carries them."""
 AFTER_THE_LOGS = 1 << 40
 """Added to `seq` of the topic's facts in a history of both inputs, so that at one moment they come after the log's."""
 
 QUARANTINE = Table(
+    "quarantine",
     (
         Column("received_at_ms", "long", "when it arrived, as far as that could be read"),
         Column("source", "string", "the source it came from: delta, kafka, request-log, offsets-topic"),
@@ -121,11 +147,14 @@ QUARANTINE = Table(
         Column("reason", "string", "why it was not applied"),
         Column("raw", "string", "what came, cut where it is longer than spark.coordinator.quarantine.raw.max.bytes"),
         Column("at_ms", "long", "when it was put here, ms since the epoch"),
-    )
+    ),
+    row="something that could not be applied, with the reason",
+    times=(("at", "at_ms"), ("received_at", "received_at_ms")),
 )
 """One row is one request that was never applied: it was not understood, or applying it failed."""
 
 LOG_ENDS = Table(
+    "log_ends",
     (
         Column("cluster", "string", "the cluster's id, null: not known"),
         Column("topic", "string", "the topic; its id if its name is not known"),
@@ -138,14 +167,18 @@ LOG_ENDS = Table(
         Column("topic_id", "string", "the topic's id, another one if it is made again; null: not known"),
         Column("at_date", "date", "the day of at_ms, UTC"),
     ),
+    row="where a partition's log began and ended at one moment",
+    times=(("at", "at_ms"),),
     partition_by=("at_date",),
     added=("topic_id",),
+    order=("topic", "partition", "at_ms"),
 )
 """One row is where a partition's log began and ended at one moment. Of a time in which nothing changed the first and
 the last moment are kept. A row without a topic says: at this moment all partitions were asked for and still had their
 last known ends."""
 
 FETCHES = Table(
+    "fetches",
     (
         Column("client_id", "string", "the client id of the consumer"),
         Column("client_host", "string", "the address it fetched from"),
@@ -156,11 +189,15 @@ FETCHES = Table(
         Column("isolation_level", "string", "read_uncommitted or read_committed"),
         Column("at_date", "date", "the day of at_ms, UTC"),
     ),
+    row="a partition from which a client fetched on",
+    times=(("at", "at_ms"),),
     partition_by=("at_date",),
+    order=("topic", "partition", "at_ms"),
 )
 """One row is a partition from which a client fetched on, once a second at most."""
 
 ALERTS = Table(
+    "alerts",
     (
         Column("at_ms", "long", "when it was sent, or given up, ms since the epoch"),
         Column("receiver", "string", "who got it: webhook, slack, teams, alertmanager, pagerduty or command"),
@@ -177,11 +214,18 @@ ALERTS = Table(
         Column("cost", "string", "how far the group fell behind, empty: not known"),
         Column("link", "string", "the page at that moment"),
         Column("answer", "string", "what the receiver answered, cut; begins with given up where it never took it"),
-    )
+    ),
+    row="what a receiver of alarms got",
+    times=(("at", "at_ms"), ("since_at", "since_ms"), ("closed_at", "closed_ms")),
 )
 """One row is one message about an alarm to one receiver."""
 
+OF_A_HISTORY = (EFFECTS, REQUESTS, QUARANTINE, LOG_ENDS, FETCHES)
+TABLES = (*OF_A_HISTORY, ALERTS)
+"""A home's tables, in the order of the documentation."""
+
 STATE = Table(
+    "state",
     (
         Column("state", "string", "Empty, PreparingRebalance, CompletingRebalance, Stable or Dead"),
         Column("generation_id", "int", "the current generation"),
@@ -192,6 +236,6 @@ STATE = Table(
         Column("next_deadline_ms", "long", "the earliest deadline, ms since the epoch"),
         Column("updated_at_ms", "long", "the group's last turn, ms since the epoch"),
         Column("document", "string", "the whole group as versioned JSON: see `rollcall.coordinator_udfs.state_codec`"),
-    )
+    ),
 )
 """A group's row in the state store. Frozen: Spark refuses a checkpoint whose state has other columns."""

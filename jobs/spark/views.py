@@ -18,12 +18,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rollcall.answers.moments import Moments
-from rollcall.answers.queries import QueryError, check_home, check_query, is_there
+from rollcall.answers.queries import QueryError, check_query
 from rollcall.answers.views.catalog import NAMES, views_of, with_foundations
-from rollcall.answers.views.tables import TABLE_VIEWS, TableView
 from rollcall.answers.views.view import View
+from rollcall.schemas.tables import TABLES, Table
 from rollcall.tables import in_spark
 from rollcall.tables.home import Home, HomeError
+from rollcall.tables.versions import is_table
 
 _KEEPS_PLANS = "spark.sql.legacy.storeAnalyzedPlanForView"
 _POSITION = re.compile(r"\(?line (?P<line>\d+),? pos(?P<is_from_one>ition)? (?P<position>\d+)")
@@ -41,12 +42,13 @@ def register_views(
     """
     place = home if isinstance(home, Home) else Home(home)
     until_ms = None if at is None else Moments(place).read(at).from_ms
-    check_home(place)
+    place.check_tables()
     wanted = with_foundations(names or NAMES)
-    for table in TABLE_VIEWS:
+    for table in TABLES:
         if table.name in wanted:
             rows = _until(_read(spark, place, table), table, until_ms)
-            rows.selectExpr(*table.selects).createOrReplaceTempView(table.name)
+            times = (f"timestamp_millis({of_ms}) AS {name}" for name, of_ms in table.times)
+            rows.selectExpr(*table.names, *times).createOrReplaceTempView(table.name)
     with _analyzed_once(spark):
         for view in views_of(wanted):
             spark.sql(definition_of(view))
@@ -100,12 +102,12 @@ def reason_of(text: str) -> str:
     return f"{message} (line {where['line']}, position {position})."
 
 
-def _read(spark: SparkSession, home: Home, table: TableView) -> DataFrame:
-    if home.is_local and not is_there(home, table):
-        return spark.createDataFrame([], table.table.ddl)
+def _read(spark: SparkSession, home: Home, table: Table) -> DataFrame:
+    if home.is_local and not is_table(home.place_of(table)):
+        return spark.createDataFrame([], table.ddl)
     try:
-        found = spark.read.format(in_spark.FORMAT).load(f"{home.location}/{table.folder}")
-        missing = {name: F.lit(None).cast("string") for name in table.table.added if name not in found.columns}
+        found = spark.read.format(in_spark.FORMAT).load(home.place_of(table))
+        missing = {name: F.lit(None).cast("string") for name in table.added if name not in found.columns}
         return found.withColumns(missing) if missing else found
     except (AnalysisException, Py4JJavaError) as error:
         text = str(error)
@@ -115,17 +117,18 @@ def _read(spark: SparkSession, home: Home, table: TableView) -> DataFrame:
             )
             raise HomeError(f"this Spark session cannot read Delta tables: {advice}.") from None
         if not home.is_local and any(name in text for name in in_spark.NO_TABLE):
-            return spark.createDataFrame([], table.table.ddl)
+            return spark.createDataFrame([], table.ddl)
         raise HomeError(f"{home.shown}: its {table.name} cannot be read: {reason_of(text)}") from None
 
 
-def _until(rows: DataFrame, table: TableView, until_ms: int | None) -> DataFrame:
+def _until(rows: DataFrame, table: Table, until_ms: int | None) -> DataFrame:
     """The rows that had come to be by then, all for None; files of later days are not read."""
     if until_ms is None:
         return rows
     rows = rows.where(F.col(table.moment) <= until_ms)
-    is_parted = "at_date" in table.table.names
-    return rows.where(F.col("at_date") <= F.to_date(F.timestamp_millis(F.lit(until_ms)))) if is_parted else rows
+    if not table.partition_by:
+        return rows
+    return rows.where(F.col("at_date") <= F.to_date(F.timestamp_millis(F.lit(until_ms))))
 
 
 def _quoted(text: str) -> str:

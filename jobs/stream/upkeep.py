@@ -12,23 +12,22 @@ from typing import Protocol
 from rollcall.jobs.config import JobConfig
 from rollcall.programs.log_lines import tell
 from rollcall.programs.repeated import Repeated
+from rollcall.schemas.tables import LOG_ENDS, OF_A_HISTORY, REQUESTS, Table
 from rollcall.tables.home import Home
-from rollcall.tables.upkeep import KeptTable, TableName, may_tend_requests, tend, thorough_every_ms
+from rollcall.tables.upkeep import KeptTable, may_tend_requests, tend, thorough_every_ms
 
 
 def tables_of(home: Home, config: JobConfig) -> list[KeptTable]:
     """The tables of a home that the driver writes."""
-    names: tuple[TableName, ...] = ("requests", "effects", "quarantine", "log_ends", "fetches")
-    if config.effects_writer != "driver":
-        names = ("requests",)
-    return [kept_of(name, home, config) for name in names]
+    tables = OF_A_HISTORY if config.effects_writer == "driver" else (REQUESTS,)
+    return [kept_of(table, home, config) for table in tables]
 
 
-def kept_of(name: TableName, home: Home, config: JobConfig) -> KeptTable:
+def kept_of(table: Table, home: Home, config: JobConfig) -> KeptTable:
     """One of a home's tables, kept as the settings say."""
-    hours = config.requests_retention_hours if name == "requests" else config.effects_retention_hours
-    kept = KeptTable(name, getattr(home, name), hours, config.versions_retention_minutes)
-    if name != "log_ends":
+    hours = config.requests_retention_hours if table is REQUESTS else config.effects_retention_hours
+    kept = KeptTable(table, home.place_of(table), hours, config.versions_retention_minutes)
+    if table is not LOG_ENDS:
         return kept
     return kept._replace(full_minutes=config.lag_full_minutes, thinned_interval_ms=config.lag_thinned_interval_ms)
 
@@ -72,9 +71,9 @@ class Upkeep:
 
     def _tend(self, kept: KeptTable, now_ms: int, thorough: bool) -> None:
         try:
-            if kept.name == "requests" and not may_tend_requests(kept, self.unread_commits(), now_ms):
+            if kept.table is REQUESTS and not may_tend_requests(kept, self.unread_commits(), now_ms):
                 return
             tend(kept, now_ms, thorough=thorough)
         except Exception as error:
             # The next run will do; a batch must not fail for it.
-            tell(f"upkeep of {kept.name} did not work out: {error}", is_error=True)
+            tell(f"upkeep of {kept.table.name} did not work out: {error}", is_error=True)

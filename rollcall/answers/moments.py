@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from functools import cached_property
 
-from rollcall.answers.queries import check_home
 from rollcall.answers.sql.engine import ask
 from rollcall.history.known_span import KNOWN_SPAN, KnownSpan, outside
 from rollcall.programs.timestamps import Moment, read_moment
@@ -41,6 +40,5 @@ class Moments:
     @cached_property
     def _span(self) -> KnownSpan:
         with self._home.read_here() as here:
-            check_home(here)
             (found,) = ask(here.path, KNOWN_SPAN, is_duckdbs=True).rows
             return KnownSpan(*found)

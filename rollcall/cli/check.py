@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rollcall.answers.queries import check_home
 from rollcall.answers.sql.engine import ask_each
 from rollcall.answers.views.row_rules import ROW_RULES, RowRule
 from rollcall.cli.sql import needing_spark
@@ -35,8 +34,7 @@ def broken_rules(home: Home, engine: str = "", rules: Sequence[RowRule] = ROW_RU
 
         found = rows_each(home, queries, COUNTED)
     else:
-        with needing_spark("ENGINE=spark"), home.read_here() as here:
-            check_home(here)
+        with needing_spark("--engine spark"), home.read_here() as here:
             found = [answer.rows_by_column() for answer in ask_each(here.path, queries, COUNTED)]
     for rule, rows in zip(rules, found, strict=True):
         if rows:

@@ -17,12 +17,11 @@ from typing import Any, TextIO
 
 from rollcall.answers.moments import Moments
 from rollcall.answers.no_such_group import NoSuchGroup
-from rollcall.answers.queries import check_home
 from rollcall.answers.sql.engine import ask
 from rollcall.answers.views.lag import TREND_MS
 from rollcall.answers.views.records_lost import lost_in_all, with_all_lost
 from rollcall.history.words import at_most, moment, ms_of, second
-from rollcall.jobs.group_facts import check_group
+from rollcall.jobs.group_facts import GroupFacts
 from rollcall.programs.columns import aligned
 from rollcall.programs.terminal import Terminal, width_of
 from rollcall.programs.visible import visible, visible_json
@@ -63,7 +62,6 @@ def lag_of(home: Home, group_id: str = "", until_ms: int | None = None) -> list[
     Raises HomeError.
     """
     with home.read_here() as here:
-        check_home(here)
         rows = _asked(here, group_id, until_ms)
         known = [row["end_known_at"] for row in rows if row["end_known_at"] is not None]
         if not known:
@@ -107,7 +105,7 @@ def answer_lag(home: Home, group_id: str, at: str, form: str, *, watches: bool, 
         rows = lag_of(home, group_id, until_ms)
         if not rows and group_id:
             with home.read_here() as here:
-                check_group(here, group_id)
+                GroupFacts(here, group_id)  # Raises NoSuchGroup, naming the groups there are.
             where = f"{home.shown} knows of no partition that group {group_id}"
             then = "owns or has committed" if until_ms is None else f"owned or had committed at {moment(until_ms)} UTC"
             raise NoSuchGroup(f"{where} {then}.")

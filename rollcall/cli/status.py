@@ -13,7 +13,7 @@ from typing import Any
 
 from rollcall.history.words import duration, moment
 from rollcall.programs.visible import visible, visible_json
-from rollcall.schemas.tables import EFFECTS_FOLDER
+from rollcall.schemas.tables import EFFECTS
 from rollcall.serve.page.history import History
 from rollcall.serve.page.lists import in_trouble, overview
 from rollcall.serve.page.live import liveness_of
@@ -42,7 +42,7 @@ def status_of(home: Home) -> dict[str, Any]:
         job = liveness.job
         found |= {"batch_at_ms": job.batch_at_ms or job.started_at_ms, "seen_at_ms": liveness.last_at_ms}
         found |= {"reason": job.reason, "fact_at_ms": None, "groups": 0}
-        if not is_table(home.path / EFFECTS_FOLDER):
+        if not is_table(home.path / EFFECTS.name):
             return {**found, "in_trouble": [], "troubles": "It has no facts yet."}
         history.refresh()
         history.make_lists()

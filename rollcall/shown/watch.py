@@ -28,7 +28,7 @@ from rollcall.programs.terminal import add_row, text_of
 from rollcall.schemas.causes import EndCause
 from rollcall.schemas.effect_names import LASTING, EffectName
 from rollcall.schemas.effects import MemberJoined, MemberRemoved, RebalanceEnded
-from rollcall.schemas.tables import EFFECTS_FOLDER
+from rollcall.schemas.tables import EFFECTS
 from rollcall.tables.lasting_facts import lasting_facts
 from rollcall.tables.table_follower import TableFollower
 from rollcall.tables.unread import left_out, row_named
@@ -44,17 +44,17 @@ class Watch:
     """Follows a home from now on and knows its groups' state before: lines, and a screen of the groups with news."""
 
     def __init__(self, home: Path) -> None:
-        self._follower = TableFollower(home / EFFECTS_FOLDER, _COLUMNS)
+        self._follower = TableFollower(home / EFFECTS.name, _COLUMNS)
         self.groups = KnownGroups()
         self._rebalances: deque[str] = deque(maxlen=SHOWN_REBALANCES)
         self.with_news: set[str] = set()
         """The groups with new facts since the watch began."""
         try:
-            before = lasting_facts(home / EFFECTS_FOLDER)
+            before = lasting_facts(home / EFFECTS.name)
             self._follower.next_version = before.version + 1
             self.begin_with(fact._asdict() for fact in before.facts)
         except (TableError, OSError) as error:
-            left_out(EFFECTS_FOLDER, "what was before now", error)
+            left_out(EFFECTS.name, "what was before now", error)
 
     def begin_with(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Takes rows of facts with the groups' present state; gives no lines."""
@@ -71,7 +71,7 @@ class Watch:
             try:
                 line = self.take(str(row["group_id"]), row["effect"], row["detail"])
             except (ValueError, RecursionError) as error:
-                left_out(EFFECTS_FOLDER, row_named(row["group_id"], row["seq"]), error)
+                left_out(EFFECTS.name, row_named(row["group_id"], row["seq"]), error)
                 continue
             if line is not None:
                 yield line

@@ -26,6 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from rollcall.schemas.tables import Table
 from rollcall.tables.delta_log import AddedFile, DeltaLog, GapError, live_files
 from rollcall.tables.rows import fitted
 
@@ -47,18 +48,7 @@ class Moments(NamedTuple):
     nulls: int
 
 
-class Layout(NamedTuple):
-    """How a table's rows are arranged in its files, some hundred thousand at a time."""
-
-    moment: str
-    """The column of whole numbers whose least and greatest value the log has for each file."""
-    order: tuple[str, ...] = ()
-    """The columns by which rows are sorted; none: as they came."""
-    apart: tuple[str, str] | None = None
-    """A column and its value: rows that have it share no row group with others, and come after them."""
-
-
-def compact(table: Path, target_bytes: int, layout: Layout) -> int:
+def compact(table: Path, target_bytes: int, layout: Table) -> int:
     """Merges smaller files into files of about this size, each row once.
 
     Returns how many files were put together. Raises DeltaLogError, OSError, OvertakenError: the table is as it was.
@@ -70,7 +60,7 @@ def compact(table: Path, target_bytes: int, layout: Layout) -> int:
     return _replace(log, found.version, bins, layout)
 
 
-def remove_before(table: Path, moment: int, layout: Layout) -> int:
+def remove_before(table: Path, moment: int, layout: Table) -> int:
     """Removes the rows whose moment is before this; rows without one stay.
 
     Returns how many files had such rows. Raises DeltaLogError, OSError, OvertakenError: the table is as it was.
@@ -97,7 +87,7 @@ Keep = Callable[[pa.Table], pa.Table]
 """Which of some rows stay."""
 
 
-def thin(table: Path, since: int, until: int, keep: Keep, layout: Layout) -> int:
+def thin(table: Path, since: int, until: int, keep: Keep, layout: Table) -> int:
     """Keeps some of the rows of the files that reach into a time, each day's in one file.
 
     Returns how many files were replaced. Raises DeltaLogError, OSError, OvertakenError: the table is as it was.
@@ -145,7 +135,7 @@ def _replace(
     log: DeltaLog,
     version: int,
     bins: Sequence[Sequence[AddedFile]],
-    layout: Layout,
+    layout: Table,
     keep: Keep | None = None,
     gone: Sequence[AddedFile] = (),
 ) -> int:
@@ -181,7 +171,7 @@ def _replace(
     return len(removed)
 
 
-def _write(path: Path, sources: Sequence[Path], layout: Layout, keep: Keep | None) -> dict[str, Any]:
+def _write(path: Path, sources: Sequence[Path], layout: Table, keep: Keep | None) -> dict[str, Any]:
     """One file of all rows that are kept; its statistics as Delta spells them."""
     rows, nulls, bounds = 0, 0, list[int]()
     order: list[tuple[str, Literal["ascending"]]] = [(name, "ascending") for name in layout.order]
@@ -204,7 +194,7 @@ def _write(path: Path, sources: Sequence[Path], layout: Layout, keep: Keep | Non
     return stats
 
 
-def _parts(table: pa.Table, layout: Layout) -> Iterator[pa.Table]:
+def _parts(table: pa.Table, layout: Table) -> Iterator[pa.Table]:
     """A table's rows by the row groups that they may share."""
     if layout.apart is None:
         yield table

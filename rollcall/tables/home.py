@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,14 @@ from rollcall.programs.errors import UserError
 from rollcall.programs.process_ids import is_alive
 from rollcall.schemas.tables import (
     CHECKPOINT_FOLDER,
-    EFFECTS_FOLDER,
-    FETCHES_FOLDER,
+    EFFECTS,
+    FETCHES,
     LEASE_FOLDER,
-    LOG_ENDS_FOLDER,
-    QUARANTINE_FOLDER,
-    REQUESTS_FOLDER,
+    LOG_ENDS,
+    QUARANTINE,
+    REQUESTS,
+    TABLES,
+    Table,
 )
 from rollcall.tables.home_location import folder_of, is_in_a_store
 from rollcall.tables.whole_file import write_whole
@@ -60,33 +62,15 @@ class Home:
         self.is_local = not is_in_a_store(text)
         self.location = str(folder_of(text)) if self.is_local else text.rstrip("/")
         self.shown = text
+        self.requests, self.effects, self.quarantine = map(self.place_of, (REQUESTS, EFFECTS, QUARANTINE))
+        self.log_ends, self.fetches = map(self.place_of, (LOG_ENDS, FETCHES))
+        self.checkpoint = self._place(CHECKPOINT_FOLDER)
 
     def _place(self, name: str) -> str:
         return f"{self.location}/{name}"
 
-    @property
-    def requests(self) -> str:
-        return self._place(REQUESTS_FOLDER)
-
-    @property
-    def effects(self) -> str:
-        return self._place(EFFECTS_FOLDER)
-
-    @property
-    def quarantine(self) -> str:
-        return self._place(QUARANTINE_FOLDER)
-
-    @property
-    def log_ends(self) -> str:
-        return self._place(LOG_ENDS_FOLDER)
-
-    @property
-    def fetches(self) -> str:
-        return self._place(FETCHES_FOLDER)
-
-    @property
-    def checkpoint(self) -> str:
-        return self._place(CHECKPOINT_FOLDER)
+    def place_of(self, table: Table) -> str:
+        return self._place(table.name)
 
     @property
     def building(self) -> Home:
@@ -108,28 +92,56 @@ class Home:
         """The folder of the lease, for a home in an object store."""
         return self._place(LEASE_FOLDER)
 
+    def check_there(self) -> None:
+        """Raises HomeError: it is a folder of this machine that does not exist."""
+        if self.is_local and not self.path.is_dir():
+            raise HomeError(f"{self.shown} does not exist. `rollcall replay` and `rollcall run` make a home.")
+
+    def check_tables(self) -> None:
+        """Raises HomeError: as check_there, or it holds no table. One in a store is checked by reading it."""
+        # Imported here: whoever only names a home needs no table's log.
+        from rollcall.tables.versions import is_table
+
+        self.check_there()
+        if self.is_local and not any(is_table(self.place_of(table)) for table in TABLES):
+            raise HomeError(f"{self.shown} holds no tables yet: `rollcall run` or `rollcall replay` makes them.")
+
     @contextmanager
     def read_here(self) -> Iterator[Home]:
-        """The home on this machine's disk, to be read without Spark: itself, or an updated copy.
+        """The home on this machine's disk, to be asked without Spark: itself, or an updated copy.
 
-        The copy is kept in $XDG_CACHE_HOME/rollcall or ~/.cache/rollcall. Raises NotReadHere; HomeError: the store
-        refuses, does not answer, or has no such bucket.
+        The copy is kept in $XDG_CACHE_HOME/rollcall or ~/.cache/rollcall. Raises NotReadHere; HomeError: there is no
+        table, or the store refuses, does not answer, or has no such bucket.
         """
+        with self._copied() as folder:
+            here = Home(folder)
+            here.shown = self.shown
+            here.check_tables()
+            yield here
+
+    @contextmanager
+    def followed_here(self, *tables: Table) -> Iterator[Path]:
+        """The folder where it can be read while it grows: its own, or a copy that follows these tables of a store.
+
+        Raises as read_here does, but it may have no table yet.
+        """
+        self.check_there()
+        with self._copied(tables) as folder:
+            yield folder
+
+    @contextmanager
+    def _copied(self, followed: Sequence[Table] = ()) -> Iterator[Path]:
         if self.is_local:
-            yield self
+            yield self.path
             return
         # Imported here: a home on this machine needs no Arrow to be asked.
-        from rollcall.tables.store_copy import NoWayError, StoreError, kept_copy
+        from rollcall.tables.store_copy import NoWayError, StoreError, followed_copy, kept_copy
 
         try:
-            with kept_copy(self.location) as folder:
-                here = Home(folder)
-                here.shown = self.shown
-                yield here
-        except NoWayError as error:
-            raise NotReadHere(f"{error}.") from None
+            with followed_copy(self.location, followed) if followed else kept_copy(self.location) as folder:
+                yield folder
         except StoreError as error:
-            raise HomeError(f"{error}.") from None
+            raise (NotReadHere if isinstance(error, NoWayError) else HomeError)(f"{error}.") from None
 
     @property
     def path(self) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rollcall.schemas.tables import FETCHES, FETCHES_FOLDER, LOG_ENDS, LOG_ENDS_FOLDER, Table
+from rollcall.schemas.tables import FETCHES, LOG_ENDS, Table
 from rollcall.tables.appending import append, open_table
 from rollcall.tables.lag.rows import Fetched, LagRows, LogEnd
 from rollcall.tables.properties import table_properties
@@ -21,9 +21,9 @@ from rollcall.tables.rows import with_days
 def append_lag(home: Path, rows: LagRows, cluster: str | None = None) -> None:
     """Appends rows to the tables of a home, each in one commit; a table is made with its first rows."""
     if rows.ends or rows.asked_ms is not None:
-        _append(home / LOG_ENDS_FOLDER, LOG_ENDS, ends_table(rows.ends, rows.asked_ms, cluster))
+        _append(home / LOG_ENDS.name, LOG_ENDS, ends_table(rows.ends, rows.asked_ms, cluster))
     if rows.fetches:
-        _append(home / FETCHES_FOLDER, FETCHES, fetches_table(rows.fetches))
+        _append(home / FETCHES.name, FETCHES, fetches_table(rows.fetches))
 
 
 def ends_table(ends: Sequence[LogEnd], asked_ms: int | None, cluster: str | None) -> pa.Table:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import duckdb
 
-from rollcall.schemas.tables import EFFECTS_FOLDER
+from rollcall.schemas.tables import EFFECTS
 from rollcall.tables.duck_database import open_database, quoted, spill_folder
 from rollcall.tables.unread import left_out, row_named
 
@@ -87,4 +87,4 @@ def _copy_without_large_rows(path: Path, rows: str) -> str | None:
 
 
 def _table_of(path: str | Path) -> str:
-    return EFFECTS_FOLDER if EFFECTS_FOLDER in Path(path).parts else Path(path).parent.name
+    return EFFECTS.name if EFFECTS.name in Path(path).parts else Path(path).parent.name

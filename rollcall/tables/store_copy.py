@@ -26,7 +26,7 @@ import pyarrow as pa
 from pyarrow.fs import FileInfo, FileSelector, FileSystem, FileType, S3FileSystem
 
 from rollcall.programs.repeated import Repeated
-from rollcall.schemas.tables import CHECKPOINT_FOLDER, EFFECTS_FOLDER, QUARANTINE_FOLDER
+from rollcall.schemas.tables import CHECKPOINT_FOLDER, EFFECTS, QUARANTINE, Table
 from rollcall.tables.delta_log import LOG_FOLDER, AddedFile, DeltaLog, live_files
 from rollcall.tables.home_location import cache_folder
 from rollcall.tables.job_status import STATUS_FILE, JobStatus
@@ -182,11 +182,11 @@ class TableCopy:
 class StoreCopy:
     """The copy of a home's tables in a folder."""
 
-    def __init__(self, location: str, folder: Path, *, tables: Sequence[str]) -> None:
+    def __init__(self, location: str, folder: Path, *, tables: Sequence[Table]) -> None:
         """Raises NoWayError."""
         self.location, self.folder = location, folder
         self._store, self._source = opened(location)
-        self._tables = [TableCopy(self._store, self._source, folder, table) for table in tables]
+        self._tables = [TableCopy(self._store, self._source, folder, table.name) for table in tables]
         self._listed_s = time.monotonic()
         self._asked_s = self._last_batch_s = float("-inf")
         self._batch_id: int | None = None
@@ -253,12 +253,12 @@ def kept_copy(location: str) -> Iterator[Path]:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        StoreCopy(location, folder, tables=[EFFECTS_FOLDER, QUARANTINE_FOLDER]).refresh()
+        StoreCopy(location, folder, tables=[EFFECTS, QUARANTINE]).refresh()
         yield folder
 
 
 @contextmanager
-def followed_copy(location: str, tables: Sequence[str]) -> Iterator[Path]:
+def followed_copy(location: str, tables: Sequence[Table]) -> Iterator[Path]:
     """A copy of a home's tables that follows them while it is used. Raises StoreError: as StoreCopy.refresh."""
     with own_folder("rollcall-copy-") as folder:
         copy = StoreCopy(location, folder, tables=tables)

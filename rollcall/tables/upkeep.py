@@ -7,15 +7,13 @@ what a row means, nor who runs the upkeep.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from deltalake import DeltaTable
 
-from rollcall.schemas.effect_names import EffectName
-from rollcall.tables.compaction import Layout, compact, remove_before, thin
+from rollcall.schemas.tables import EFFECTS, Table
+from rollcall.tables.compaction import compact, remove_before, thin
 from rollcall.tables.delta_log import DeltaLog
 from rollcall.tables.lag_rows import thinned_to
 from rollcall.tables.lasting_facts import keep_lasting_facts
@@ -32,24 +30,11 @@ _HOUR_MS = 3_600_000
 _MINUTE_MS = 60_000
 _DAY_MS = 24 * _HOUR_MS
 
-TableName = Literal["requests", "effects", "quarantine", "log_ends", "fetches"]
-BY_DAY = ("effects", "log_ends", "fetches")
-LAYOUTS: Mapping[TableName, Layout] = MappingProxyType(
-    {
-        "requests": Layout("received_at_ms"),
-        "effects": Layout("at_ms", ("group_id", "at_ms", "seq"), ("effect", EffectName.OFFSETS_COMMITTED.value)),
-        "quarantine": Layout("at_ms"),
-        "log_ends": Layout("at_ms", ("topic", "partition", "at_ms")),
-        "fetches": Layout("at_ms", ("topic", "partition", "at_ms")),
-    }
-)
-"""Queries of effects are mostly about one group, and commits, whose details are long, interest few of them."""
-
 
 class KeptTable(NamedTuple):
     """A table under upkeep."""
 
-    name: TableName
+    table: Table
     path: str
     rows_retention_hours: int
     """0: rows are never too old."""
@@ -64,7 +49,7 @@ class KeptTable(NamedTuple):
         if not self.rows_retention_hours:
             return None
         before_ms = now_ms - self.rows_retention_hours * _HOUR_MS
-        return before_ms - before_ms % _DAY_MS if self.name in BY_DAY else before_ms
+        return before_ms - before_ms % _DAY_MS if self.table.partition_by else before_ms
 
 
 def thorough_every_ms(versions_retention_minutes: int) -> int:
@@ -78,8 +63,8 @@ def tend(kept: KeptTable, now_ms: int, *, thorough: bool) -> None:
     """
     if not DeltaTable.is_deltatable(kept.path):
         return
-    path, layout = Path(kept.path), LAYOUTS[kept.name]
-    if kept.name == "effects":
+    path, layout = Path(kept.path), kept.table
+    if kept.table is EFFECTS:
         # Before old rows are removed: a group's state may come from them.
         keep_lasting_facts(path)
     compact(path, LARGE_BYTES if thorough else SMALL_BYTES, layout)
@@ -97,7 +82,7 @@ def tend(kept: KeptTable, now_ms: int, *, thorough: bool) -> None:
     if thorough:
         # In full: a checkpoint may have dropped the note that a file was removed before the file itself went.
         table.vacuum(dry_run=False, enforce_retention_duration=False, full=True)
-    if kept.name == "effects":
+    if kept.table is EFFECTS:
         # It names the files that are there now.
         keep_recent_commits(path)
 

@@ -21,7 +21,7 @@ from rollcall.answers.simulation.world import World
 from rollcall.coordinator_udfs.protocol.config import GroupConfig
 from rollcall.schemas.effect_rows import EffectRow
 from rollcall.schemas.effects import Effect
-from rollcall.schemas.tables import EFFECTS_FOLDER
+from rollcall.schemas.tables import EFFECTS
 from tests.simulation.lossy import LossyNetwork, LossyPlan
 from tests.views.random_homes import numbered
 from tests.views.story import table_of
@@ -67,7 +67,7 @@ def write_until(home: Path, from_ms: int, to_ms: int) -> None:
         for copy in range(count):
             names = pc.binary_join_element_wise(of_kind["group_id"], str(copy), " ")
             copies.append(of_kind.set_column(0, "group_id", names))
-    write_deltalake(home / EFFECTS_FOLDER, pa.concat_tables(copies), mode="append", partition_by=["at_date"])
+    write_deltalake(home / EFFECTS.name, pa.concat_tables(copies), mode="append", partition_by=["at_date"])
 
 
 def _consumers(kind: str, number: int) -> Iterator[ConsumerPlan]:

@@ -18,7 +18,7 @@ from benchmarks.kept import Measured, keep, page_of, read_kept, this_machine
 from benchmarks.live_group import ConsumerMember, LiveGroup, Member
 from benchmarks.long_history import write_history
 from benchmarks.processes import family_bytes, run, started
-from rollcall.schemas.tables import EFFECTS_FOLDER
+from rollcall.schemas.tables import EFFECTS
 from rollcall.serve.listeners.addresses import Address
 from tests.gateway.process import serving
 
@@ -210,7 +210,7 @@ def test_members_of_either_protocol_settle_and_are_answered(protocol: type[Membe
 
 def test_a_long_history_has_every_effect_of_every_group_at_a_time_of_its_own(tmp_path: Path) -> None:
     count = write_history(tmp_path, 600, group_count=3, members=2, days=2)
-    facts = DeltaTable(tmp_path / EFFECTS_FOLDER).to_pyarrow_table(columns=["group_id", "at_date", "request_id"])
+    facts = DeltaTable(tmp_path / EFFECTS.name).to_pyarrow_table(columns=["group_id", "at_date", "request_id"])
     assert facts.num_rows == count >= 600
     assert [len(facts[name].unique()) for name in ("group_id", "at_date")] == [3, 2]
 

@@ -21,7 +21,7 @@ from rollcall.schemas.effect_rows import row_of
 from rollcall.schemas.effects import Effect
 from rollcall.schemas.fan_out import group_id_of
 from rollcall.schemas.messages import StreamRequest
-from rollcall.schemas.tables import EFFECTS, EFFECTS_FOLDER, REQUESTS_FOLDER
+from rollcall.schemas.tables import EFFECTS, REQUESTS
 from rollcall.tables.delta_log import DeltaLog
 from rollcall.tables.job_status import StatusWriter
 
@@ -39,13 +39,13 @@ class TableCoordinator:
         self.batch_s = batch_s
         self.groups: dict[str, Group] = {}
         self.requests: list[StreamRequest] = []
-        self._log = DeltaLog(home / REQUESTS_FOLDER)
+        self._log = DeltaLog(home / REQUESTS.name)
         self.between_batches = threading.Lock()
         """Who holds it has the coordinator wait before its next batch."""
         self._next = 0
         self._seq = 0
         self._decoder = msgspec.json.Decoder(StreamRequest)
-        self._effects = str(home / EFFECTS_FOLDER)
+        self._effects = str(home / EFFECTS.name)
         self._status = StatusWriter(home) if reports_batches else None
         self._error: Exception | None = None
 

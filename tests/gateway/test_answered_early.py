@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from rollcall.schemas.messages import HeartbeatRequest, HeartbeatRunRequest, StreamRequest
-from rollcall.schemas.tables import REQUESTS_FOLDER
+from rollcall.schemas.tables import REQUESTS
 from tests.gateway.running import GROUPS, asynchronous, beside, gateway_of
 from tests.gateway.table_coordinator import TableCoordinator
 from tests.gateway.wire_client import alone_in, beaten, join
@@ -19,7 +19,7 @@ BEATS = 30
 
 
 def appended(home: Path) -> list[StreamRequest]:
-    table = DeltaTable(str(home / REQUESTS_FOLDER)).to_pyarrow_table()
+    table = DeltaTable(str(home / REQUESTS.name)).to_pyarrow_table()
     return [msgspec.json.decode(text, type=StreamRequest) for text in table["request"].to_pylist()]
 
 

@@ -26,7 +26,7 @@ from rollcall.schemas.effects import GroupRemoved, StateChanged
 from rollcall.schemas.errors import Error
 from rollcall.schemas.fan_out import group_id_of
 from rollcall.schemas.messages import GroupRequest, HeartbeatRequest, Response
-from rollcall.schemas.tables import EFFECTS, EFFECTS_FOLDER, REQUESTS_FOLDER
+from rollcall.schemas.tables import EFFECTS, REQUESTS
 from rollcall.serve.gateway.backend import BackendError, Outcome
 from rollcall.serve.gateway.settings import Settings
 from rollcall.serve.gateway.tables.effects_table import EffectsTable
@@ -46,7 +46,7 @@ from tests.wire_client import Client
 
 def requests_of(home: Path) -> list[GroupRequest]:
     """Everything in the request table, as the coordinator would read it with any Delta reader."""
-    table = DeltaTable(str(home / REQUESTS_FOLDER)).to_pyarrow_table()
+    table = DeltaTable(str(home / REQUESTS.name)).to_pyarrow_table()
     decoder = msgspec.json.Decoder(GroupRequest)
     return [decoder.decode(text) for text in table["request"].to_pylist()]
 
@@ -118,7 +118,7 @@ async def test_what_is_asked_while_no_coordinator_runs_is_answered_once_one_does
         sent = client.send("JoinGroup", 9, **join())
         backend = server.backend
         await until_true(lambda: backend.figures().backlog == 1)
-        await until_true(lambda: (tmp_path / REQUESTS_FOLDER).exists() and len(requests_of(tmp_path)) == 1)
+        await until_true(lambda: (tmp_path / REQUESTS.name).exists() and len(requests_of(tmp_path)) == 1)
         assert (backend.figures().backlog_age_s or 0) >= 0
         with TableCoordinator(tmp_path, GROUPS):
             correlation_id, given = await client.receive("JoinGroup", 9)
@@ -147,7 +147,7 @@ async def test_a_parked_request_is_no_backlog_and_a_dropped_one_is_forgotten(tmp
 @asynchronous
 async def test_requests_that_come_together_go_in_one_commit(tmp_path: Path) -> None:
     async with gateway_of(tmp_path, **{"gateway.flush.interval.ms": "60000"}) as server:
-        log = DeltaLog(tmp_path / REQUESTS_FOLDER)
+        log = DeltaLog(tmp_path / REQUESTS.name)
         before = log.latest()
         clients = [await Client.connect(server.address) for _ in range(20)]
         for client in clients:
@@ -173,10 +173,10 @@ async def test_a_table_that_cannot_be_written_is_a_coordinator_to_be_asked_again
     with TableCoordinator(tmp_path, GROUPS):
         async with gateway_of(tmp_path) as server:
             client = await Client.connect(server.address)
-            (tmp_path / REQUESTS_FOLDER).rename(tmp_path / "away")
+            (tmp_path / REQUESTS.name).rename(tmp_path / "away")
             assert await beaten(client) == "coordinator_not_available"
             assert server.health()["status"] == "requests cannot be appended"
-            (tmp_path / "away").rename(tmp_path / REQUESTS_FOLDER)
+            (tmp_path / "away").rename(tmp_path / REQUESTS.name)
             assert await is_answered(client)
             assert server.health()["status"] == "ok"
 
@@ -348,7 +348,7 @@ def created(group: str, at_ms: int = 0, seq: int = 0) -> dict[str, object]:
 
 
 def test_only_what_a_version_added_is_read_and_of_replies_only_our_own(tmp_path: Path) -> None:
-    path = tmp_path / EFFECTS_FOLDER
+    path = tmp_path / EFFECTS.name
     followed = EffectsTable(path, "gw")
     assert not followed.has_news()
     reply = {"group_id": "g", "effect": "reply", "api": "Heartbeat", "error_code": "NONE"}
@@ -361,7 +361,7 @@ def test_only_what_a_version_added_is_read_and_of_replies_only_our_own(tmp_path:
 
 
 def test_versions_cleaned_away_unread_are_passed_over_and_no_more(tmp_path: Path) -> None:
-    path = tmp_path / EFFECTS_FOLDER
+    path = tmp_path / EFFECTS.name
     for group in ("a", "b", "c", "d"):
         append(path, created(group))
     followed = EffectsTable(path, "gw")
@@ -375,7 +375,7 @@ def test_versions_cleaned_away_unread_are_passed_over_and_no_more(tmp_path: Path
 
 def test_a_home_made_anew_is_followed_from_its_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rollcall.tables.table_follower._LOST_AFTER_S", 0.0)
-    path = tmp_path / EFFECTS_FOLDER
+    path = tmp_path / EFFECTS.name
     for group in ("a", "b"):
         append(path, created(group))
     followed = EffectsTable(path, "gw")
@@ -417,7 +417,7 @@ def shown(known: KnownGroups) -> list[tuple[str, str | None, str, str | None]]:
 
 
 def test_history_says_which_groups_are_consumer_groups(tmp_path: Path) -> None:
-    path = tmp_path / EFFECTS_FOLDER
+    path = tmp_path / EFFECTS.name
     made = [created(name, 1) for name in ("moved", "anew")]
     reported = [became(name, "consumer", 2) for name in ("moved", "anew")]
     last = changed("moved", "Reconciling", 3)
@@ -429,7 +429,7 @@ def test_history_says_which_groups_are_consumer_groups(tmp_path: Path) -> None:
 
 
 def test_history_has_every_group_whatever_the_files_order(tmp_path: Path) -> None:
-    path = tmp_path / EFFECTS_FOLDER
+    path = tmp_path / EFFECTS.name
     append(path, changed("a", "Stable", 5), created("gone", 1))
     append(path, created("a", 1), created("b", 2))
     append(path, {"group_id": "gone", "effect": "group_removed", "at_ms": 1, "seq": 1})

@@ -117,7 +117,7 @@ def test_what_lacks_is_said_with_what_to_do(
     assert "run `make jars`" in failed["JARs"]
     assert "`rollcall maintain` removes expired rows" in failed["disk"]
     assert failed["clock"].endswith("set this machine's clock, or the broker's.")
-    assert "name another place with --listen=host:port" in failed["port of the page"]
+    assert "name another place with --page host:port" in failed["port of the page"]
 
 
 def test_a_port_in_use_is_no_fault_while_somebody_works_in_the_home(

@@ -21,7 +21,7 @@ from rollcall.jobs.config import JobConfig
 from rollcall.jobs.maintain import maintain
 from rollcall.jobs.stream import upkeep
 from rollcall.jobs.stream.sources.delta_table import RequestTableReader
-from rollcall.jobs.stream.upkeep import Upkeep, tables_of
+from rollcall.jobs.stream.upkeep import Upkeep, kept_of, tables_of
 from rollcall.schemas.tables import EFFECTS, REQUESTS
 from rollcall.tables.delta_log import DeltaLog
 from rollcall.tables.home import LIVE, Home, HomeError
@@ -113,7 +113,7 @@ def test_old_versions_and_files_go_and_the_stream_reads_on(tmp_path: Path) -> No
     read = source.latestOffset({"version": -1, "tick": 0}, everything)
 
     def is_clean() -> bool | None:
-        tend(tables_of(home, config)[0], NOW_MS, thorough=True)
+        tend(kept_of(REQUESTS, home, config), NOW_MS, thorough=True)
         return True if len(list(Path(home.requests).glob("*.parquet"))) == 1 else None
 
     until(is_clean, "what is older than nothing is gone")
@@ -126,7 +126,7 @@ def test_old_versions_and_files_go_and_the_stream_reads_on(tmp_path: Path) -> No
 
 def test_a_clusters_effects_are_not_touched_by_delta_rs() -> None:
     config = JobConfig.from_pairs({"spark.coordinator.effects.writer": "cluster"})
-    assert [kept.name for kept in tables_of(Home("/x"), config)] == ["requests"]
+    assert [kept.table.name for kept in tables_of(Home("/x"), config)] == ["requests"]
 
 
 class Tended:
@@ -138,10 +138,10 @@ class Tended:
         self.was_called = threading.Event()
 
     def __call__(self, kept: Any, now_ms: int, *, thorough: bool) -> None:
-        self.names.append(kept.name)
-        if kept.name == self.breaks_on:
+        self.names.append(kept.table.name)
+        if kept.table.name == self.breaks_on:
             raise OSError("disk full")
-        if kept.name == "quarantine":
+        if kept.table.name == "quarantine":
             self.was_called.set()
 
 
@@ -226,7 +226,7 @@ def test_maintenance_leaves_requests_alone_until_the_job_has_read_them(tmp_path:
     def maintain_a_day_later() -> str:
         for path in Path(home.requests).rglob("*"):
             os.utime(path, (0, 0))
-        return maintain(home, config)[0]
+        return maintain(home, config)[1]
 
     unread = "requests: left alone, the coordinator has not read the last {} commits yet"
     assert maintain_a_day_later() == unread.format(21)
@@ -246,7 +246,7 @@ def test_requests_that_no_query_reads_are_maintained(tmp_path: Path) -> None:
     home = home_with(tmp_path, JobConfig())
     home.check_kind(SHADOW, "driver")
     add_requests(home, NOW_MS, 1)
-    assert maintain(home, JobConfig())[0] == "requests: put together, checkpointed and cleaned"
+    assert maintain(home, JobConfig())[1] == "requests: put together, checkpointed and cleaned"
 
 
 def test_a_stopped_home_is_maintained_and_a_used_one_is_not(
@@ -255,7 +255,7 @@ def test_a_stopped_home_is_maintained_and_a_used_one_is_not(
     home = home_with(tmp_path, JobConfig())
     home.check_kind(LIVE, "driver")
     add_effects(home, int(time.time() * 1000), 5)
-    assert [line.partition(":")[0] for line in maintain(home, JobConfig())] == ["requests", "effects", "quarantine"]
+    assert [line.partition(":")[0] for line in maintain(home, JobConfig())] == ["effects", "requests", "quarantine"]
     assert len(DeltaTable(home.effects).file_uris()) == 1
     with home.locked("the coordinator"), pytest.raises(HomeError, match="is in use by the coordinator"):
         maintain(home, JobConfig())

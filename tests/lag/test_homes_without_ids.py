@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 
 from rollcall.jobs.config import JobConfig
 from rollcall.jobs.stream.upkeep import kept_of
-from rollcall.schemas.tables import LOG_ENDS, LOG_ENDS_FOLDER, Table
+from rollcall.schemas.tables import LOG_ENDS
 from rollcall.tables.appending import append, make_table
 from rollcall.tables.home import Home
 from rollcall.tables.lag.rows import LagRows, LogEnd
@@ -20,15 +20,15 @@ from tests.lag.homes import ends, group
 from tests.views.story import write_effects
 from tests.views.view_rows import Views
 
-EARLIER = Table(tuple(column for column in LOG_ENDS.columns if column.name != "topic_id"), LOG_ENDS.partition_by)
+EARLIER = LOG_ENDS._replace(columns=tuple(column for column in LOG_ENDS.columns if column.name != "topic_id"))
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     write_effects(tmp_path, {"g": group("g", "t", (2000, 40)).rows})
-    make_table(tmp_path / LOG_ENDS_FOLDER, EARLIER, table_properties())
+    make_table(tmp_path / LOG_ENDS.name, EARLIER, table_properties())
     earlier = ends_table(ends((1000, 0), (3000, 100)), None, None).select(EARLIER.names)
-    append(str(tmp_path / LOG_ENDS_FOLDER), earlier)
+    append(str(tmp_path / LOG_ENDS.name), earlier)
     return tmp_path
 
 
@@ -47,10 +47,10 @@ def test_it_is_written_on(home: Path) -> None:
     assert lag_now(home) == 100
     append_lag(home, LagRows([LogEnd("t", 0, 5000, 0, 150, None, "fetch", "B")]))
     assert lag_now(home) is None
-    assert {name for name in DeltaTable(home / LOG_ENDS_FOLDER).schema().to_arrow().names} == set(LOG_ENDS.names)
+    assert {name for name in DeltaTable(home / LOG_ENDS.name).schema().to_arrow().names} == set(LOG_ENDS.names)
 
 
 def test_it_is_tended(home: Path) -> None:
     append_lag(home, LagRows([LogEnd("t", 0, 4000, 0, 140, None, "fetch", "A")]))
-    tend(kept_of("log_ends", Home(home), JobConfig()), 200_000_000, thorough=True)
+    tend(kept_of(LOG_ENDS, Home(home), JobConfig()), 200_000_000, thorough=True)
     assert lag_now(home) == 100

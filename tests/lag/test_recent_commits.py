@@ -12,7 +12,7 @@ import pytest
 from rollcall.answers.sql import engine
 from rollcall.schemas.effect_rows import EffectRow, row_of
 from rollcall.schemas.effects import OffsetCommitted, OffsetsCommitted
-from rollcall.schemas.tables import EFFECTS, EFFECTS_FOLDER
+from rollcall.schemas.tables import EFFECTS
 from rollcall.tables import recent_commits
 from rollcall.tables.appending import append, open_table
 from rollcall.tables.duck_database import open_database
@@ -111,7 +111,7 @@ def test_lag_is_that_of_all_commits_whenever_it_is_asked(
         pieces[min(place * 5 // len(commits) + (2 if place in late else 0), 4)].append(commit)
     samples = ((at_ms, (at_ms - BEGIN_MS) // 40_000 + 50) for at_ms in range(BEGIN_MS, BEGIN_MS + 2 * DAY_MS, HOUR_MS))
     write_home(tmp_path, [], [end for sample in samples for part in range(3) for end in ends(sample, partition=part)])
-    kept = KeptTable("effects", str(tmp_path / EFFECTS_FOLDER), chance.choice([0, 20]), 60)
+    kept = KeptTable(EFFECTS, str(tmp_path / EFFECTS.name), chance.choice([0, 20]), 60)
     for number, piece in enumerate(pieces):
         write_effects(tmp_path, committed(piece))
         if number < 4:
@@ -134,7 +134,7 @@ def test_the_history_of_commits_is_not_read(tmp_path: Path) -> None:
     """
     commits: list[Commit] = [("g", BEGIN_MS + 10_000 * number, number, (0, 1)) for number in range(8640)]
     write_effects(tmp_path, committed(commits))
-    table = tmp_path / EFFECTS_FOLDER
+    table = tmp_path / EFFECTS.name
     keep_recent_commits(table)
     (path,) = (table / FOLDER).iterdir()
     with open_database() as database:
@@ -156,7 +156,7 @@ def test_a_history_many_times_larger_than_memory_is_kept_in_steps(
     monkeypatch.setattr(recent_commits, "STEP_BYTES", 1)
     (row,) = committed([("g", BEGIN_MS, 0, tuple(range(partitions)))])["g"]
     assert row.detail is not None
-    table, parts = tmp_path / EFFECTS_FOLDER, 4
+    table, parts = tmp_path / EFFECTS.name, 4
     write_effects(tmp_path, {"g": [row]})
     for part in range(parts):
         rows = [
@@ -174,11 +174,11 @@ def test_a_history_many_times_larger_than_memory_is_kept_in_steps(
 
 
 def test_what_is_put_together_is_kept_once(tmp_path: Path) -> None:
-    table = tmp_path / EFFECTS_FOLDER
+    table = tmp_path / EFFECTS.name
     for number in range(3):
         write_effects(tmp_path, committed([("g", BEGIN_MS + 1000 * number, number, (0,))]))
         keep_recent_commits(table)
-    tend(KeptTable("effects", str(table), 0, 60), BEGIN_MS, thorough=True)
+    tend(KeptTable(EFFECTS, str(table), 0, 60), BEGIN_MS, thorough=True)
     (path,) = (table / FOLDER).iterdir()
     with open_database() as database:
         assert database.execute(f"SELECT seq FROM read_parquet('{path}') ORDER BY seq").fetchall() == [(0,), (1,), (2,)]
@@ -186,10 +186,10 @@ def test_what_is_put_together_is_kept_once(tmp_path: Path) -> None:
 
 def test_a_removed_row_is_not_read_from_the_file(tmp_path: Path, served: list[bool]) -> None:
     write_effects(tmp_path, committed([("gone", BEGIN_MS, 0, (0,)), ("stays", BEGIN_MS + 9 * DAY_MS, 1, (0,))]))
-    table = tmp_path / EFFECTS_FOLDER
+    table = tmp_path / EFFECTS.name
     keep_recent_commits(table)
     assert [row.group_id for row in lag(tmp_path, None)] == ["gone", "stays"]
-    tend(KeptTable("effects", str(table), 24, 60), BEGIN_MS + 9 * DAY_MS, thorough=True)
+    tend(KeptTable(EFFECTS, str(table), 24, 60), BEGIN_MS + 9 * DAY_MS, thorough=True)
     assert [row.group_id for row in lag(tmp_path, None)] == ["stays"]
     assert served == [True, True]
 
@@ -197,9 +197,9 @@ def test_a_removed_row_is_not_read_from_the_file(tmp_path: Path, served: list[bo
 def test_a_file_that_cannot_be_read_costs_time_alone(tmp_path: Path, served: list[bool]) -> None:
     commits: list[Commit] = [("g", BEGIN_MS + number, number, (number % 2,)) for number in range(50)]
     write_effects(tmp_path, committed(commits))
-    keep_recent_commits(tmp_path / EFFECTS_FOLDER)
+    keep_recent_commits(tmp_path / EFFECTS.name)
     expected = lag(tmp_path, None)
-    (path,) = (tmp_path / EFFECTS_FOLDER / FOLDER).iterdir()
+    (path,) = (tmp_path / EFFECTS.name / FOLDER).iterdir()
     whole = path.read_bytes()
     path.write_bytes(whole[:4] + bytes(200) + whole[204:])
     assert lag(tmp_path, None) == expected
@@ -211,7 +211,7 @@ def test_a_file_that_cannot_be_read_costs_time_alone(tmp_path: Path, served: lis
 def test_what_reads_other_commits_too_reads_all(tmp_path: Path, served: list[bool]) -> None:
     commits: list[Commit] = [("g", BEGIN_MS + 20_000 * number, number, (0,)) for number in range(40)]
     write_effects(tmp_path, committed(commits))
-    keep_recent_commits(tmp_path / EFFECTS_FOLDER)
+    keep_recent_commits(tmp_path / EFFECTS.name)
     asked = "select count(*) from effects left join lag using (group_id)"
     assert list(engine.ask(tmp_path, asked).rows) == [(40,)]
     assert list(engine.ask(tmp_path, "select count(*) from offsets join lag using (group_id)").rows) == [(1,)]

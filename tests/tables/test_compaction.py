@@ -18,9 +18,9 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rollcall.schemas.tables import EFFECTS_FOLDER, REQUESTS
+from rollcall.schemas.tables import EFFECTS, REQUESTS
 from rollcall.tables import compaction
-from rollcall.tables.compaction import Layout, OvertakenError, compact, remove_before
+from rollcall.tables.compaction import OvertakenError, compact, remove_before
 from rollcall.tables.delta_log import AddedFile, DeltaLog
 from rollcall.tables.request_table import RequestTable, request_rows
 from tests.requests import heartbeat
@@ -29,7 +29,6 @@ from tests.views.story import DAY_MS, write_effects
 
 MEGABYTE = 1 << 20
 T = 1_700_000_000_000
-LAYOUT = Layout("received_at_ms")
 
 
 class Requests:
@@ -49,7 +48,7 @@ class Requests:
             self.sent.append(at_ms)
 
     def compact(self, target_bytes: int = MEGABYTE) -> int:
-        return compact(self.path, target_bytes, LAYOUT)
+        return compact(self.path, target_bytes, REQUESTS)
 
     @property
     def log(self) -> DeltaLog:
@@ -143,10 +142,10 @@ def test_rows_are_laid_out_by_group_in_parts_that_a_reader_may_pass_over(
     for _ in range(2):
         write_effects(tmp_path, {"b": facts, "a": facts})
     write_effects(tmp_path, {"c": [msgspec.structs.replace(fact, at_ms=(fact.at_ms or 0) + DAY_MS) for fact in facts]})
-    table = tmp_path / EFFECTS_FOLDER
+    table = tmp_path / EFFECTS.name
     order = ("group_id", "at_ms", "seq")
     before = in_rows(table, *order)
-    assert compact(table, MEGABYTE, Layout("at_ms", order)) == 2
+    assert compact(table, MEGABYTE, EFFECTS._replace(order=order, apart=None)) == 2
     assert in_rows(table, *order) == before
     made, other = sorted((Path(uri) for uri in DeltaTable(table).file_uris()), key=lambda path: path.parent.name)
     assert (made.parent.name, other.parent.name) == ("at_date=1970-01-01", "at_date=1970-01-02")
@@ -164,10 +163,10 @@ def test_rows_that_stand_apart_share_no_row_group_with_others(tmp_path: Path, mo
     facts = two_members().rows
     for _ in range(2):
         write_effects(tmp_path, {"b": facts, "a": facts})
-    table, (effect, count) = tmp_path / EFFECTS_FOLDER, Counter(fact.effect for fact in facts).most_common(1)[0]
+    table, (effect, count) = tmp_path / EFFECTS.name, Counter(fact.effect for fact in facts).most_common(1)[0]
     order = ("group_id", "at_ms", "seq")
     before = in_rows(table, *order, "effect")
-    assert compact(table, MEGABYTE, Layout("at_ms", order, ("effect", effect))) == 2
+    assert compact(table, MEGABYTE, EFFECTS._replace(order=order, apart=("effect", effect))) == 2
     assert in_rows(table, *order, "effect") == before
     (made,) = (Path(uri) for uri in DeltaTable(table).file_uris())
     with pq.ParquetFile(made) as file:
@@ -242,10 +241,10 @@ def test_old_rows_go_from_files_whole_and_in_part_while_others_commit(
         requests.compact()
     requests.send()
     overtake(monkeypatch, lambda: requests.send(40))
-    assert remove_before(requests.path, T + 6, LAYOUT) == 1
+    assert remove_before(requests.path, T + 6, REQUESTS) == 1
     assert requests.read == requests.sent[6:]
     assert requests.log.appended(requests.log.latest()) == {}
-    assert remove_before(requests.path, T + 6, LAYOUT) == 0
+    assert remove_before(requests.path, T + 6, REQUESTS) == 0
 
 
 def test_files_of_old_rows_alone_go_unread_and_new_ones_stay_as_they_are(
@@ -257,7 +256,7 @@ def test_files_of_old_rows_alone_go_unread_and_new_ones_stay_as_they_are(
     new = requests.files
     requests.send(2)
     monkeypatch.setattr(compaction, "_write", None)
-    assert remove_before(requests.path, T + 4, LAYOUT) == 1
+    assert remove_before(requests.path, T + 4, REQUESTS) == 1
     assert requests.read == requests.sent[4:]
     assert len(new & requests.files) == 2
 
@@ -265,7 +264,7 @@ def test_files_of_old_rows_alone_go_unread_and_new_ones_stay_as_they_are(
 def test_a_row_without_a_moment_stays(requests: Requests) -> None:
     rows = [{"group_id": "g", "request_id": str(n), "received_at_ms": at_ms} for n, at_ms in enumerate((T, None))]
     write_deltalake(str(requests.path), pa.Table.from_pylist(rows, schema=REQUESTS.arrow), mode="append")
-    assert remove_before(requests.path, T + 1, LAYOUT) == 1
+    assert remove_before(requests.path, T + 1, REQUESTS) == 1
     assert [row["request_id"] for row in in_rows(requests.path)] == ["1"]
 
 

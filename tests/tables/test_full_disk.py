@@ -66,7 +66,7 @@ def test_upkeep_that_finds_no_room_leaves_the_table_as_it_was(tmp_path: Path) ->
     writer = writer_of(home)
     for batch in range(3):
         writer.write(Batch(f"g{batch}"), batch)  # type: ignore[arg-type]
-    effects = next(kept for kept in tables_of(home, config) if kept.name == "effects")
+    effects = next(kept for kept in tables_of(home, config) if kept.table.name == "effects")
     with no_room(100), pytest.raises(Exception, match=r"(?i)too large|space|os error"):
         tend(effects, T, thorough=True)
     assert groups_in(home.effects) == ["g0", "g1", "g2"]

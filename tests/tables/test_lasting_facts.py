@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rollcall.schemas.effect_names import LASTING
-from rollcall.schemas.tables import EFFECTS
+from rollcall.schemas.tables import EFFECTS, QUARANTINE
 from rollcall.tables import lasting_facts as module
 from rollcall.tables.delta_log import DeltaLog
 from rollcall.tables.lasting_facts import FOLDER, Fact, keep_lasting_facts, lasting_facts
@@ -172,7 +172,7 @@ def test_where_a_version_since_was_cleaned_away_the_history_is_read(tmp_path: Pa
     keep_lasting_facts(tmp_path)
     append(tmp_path, LATER, 10)
     append(tmp_path, [("d", "group_created", None)], 20)
-    tend(KeptTable("quarantine", str(tmp_path), 0, 60), NOW_MS, thorough=False)
+    tend(KeptTable(QUARANTINE, str(tmp_path), 0, 60), NOW_MS, thorough=False)
     DeltaLog(tmp_path).commit_path(1).unlink()
     assert groups_of(tmp_path) == {"a", "c", "d"}
 
@@ -186,7 +186,7 @@ def test_a_torn_file_is_none(tmp_path: Path) -> None:
 
 
 def test_upkeep_keeps_the_file_and_a_group_whose_old_rows_go(tmp_path: Path) -> None:
-    kept = KeptTable("effects", str(tmp_path), rows_retention_hours=24, versions_retention_minutes=0)
+    kept = KeptTable(EFFECTS, str(tmp_path), rows_retention_hours=24, versions_retention_minutes=0)
     append(tmp_path, CREATED, NOW_MS - 10 * DAY_MS)
     append(tmp_path, LATER, NOW_MS)
     tend(kept, NOW_MS, thorough=True)

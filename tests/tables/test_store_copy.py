@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from rollcall.schemas.tables import EFFECTS, EFFECTS_FOLDER
+from rollcall.schemas.tables import EFFECTS
 from rollcall.tables import store_copy
 from rollcall.tables.home_location import is_in_a_store
 from rollcall.tables.job_status import read_status
@@ -31,7 +31,7 @@ class Store:
     """A home in a folder that stands for a store."""
 
     def __init__(self, folder: Path) -> None:
-        self.home, self.effects = folder / "home", folder / "home" / EFFECTS_FOLDER
+        self.home, self.effects = folder / "home", folder / "home" / EFFECTS.name
         self.home.mkdir(parents=True)
         self.url = self.home.as_uri()
 
@@ -50,11 +50,11 @@ def store(tmp_path: Path) -> Store:
 
 
 def seen(folder: Path) -> list[int]:
-    return sorted(DeltaTable(str(folder / EFFECTS_FOLDER)).to_pyarrow_table()["at_ms"].to_pylist())
+    return sorted(DeltaTable(str(folder / EFFECTS.name)).to_pyarrow_table()["at_ms"].to_pylist())
 
 
 def copy_of(store: Store, folder: Path) -> StoreCopy:
-    return StoreCopy(store.url, folder, tables=[EFFECTS_FOLDER])
+    return StoreCopy(store.url, folder, tables=[EFFECTS])
 
 
 def test_a_copy_holds_what_the_table_holds_and_grows_with_it(store: Store, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_copy_holds_what_the_table_holds_and_grows_with_it(store: Store, tmp_p
 def test_a_table_that_is_not_there_yet_is_none_in_the_copy(store: Store, tmp_path: Path) -> None:
     copy = copy_of(store, tmp_path / "copy")
     copy.refresh()
-    assert not DeltaTable.is_deltatable(str(copy.folder / EFFECTS_FOLDER))
+    assert not DeltaTable.is_deltatable(str(copy.folder / EFFECTS.name))
     store.append(1)
     copy.refresh()
     assert seen(copy.folder) == [1]
@@ -115,7 +115,7 @@ def test_files_that_the_table_needs_no_more_stay_for_a_while_and_go_then(
     copy = copy_of(store, tmp_path / "copy")
     copy.refresh()
     an_hour_ago = time.time() - 3600
-    files = list((copy.folder / EFFECTS_FOLDER).glob("at_date=*/*.parquet"))
+    files = list((copy.folder / EFFECTS.name).glob("at_date=*/*.parquet"))
     assert len(files) == 2
     for path in files[:of_age]:
         os.utime(path, (an_hour_ago, an_hour_ago))
@@ -125,16 +125,16 @@ def test_files_that_the_table_needs_no_more_stay_for_a_while_and_go_then(
     assert all(path.exists() for path in files)
     monkeypatch.setattr(store_copy, "KEPT_S", -1.0)
     copy.refresh()
-    left = list((copy.folder / EFFECTS_FOLDER).glob("at_date=*/*"))
+    left = list((copy.folder / EFFECTS.name).glob("at_date=*/*"))
     assert [path.suffix for path in left] == [".parquet"]
     assert seen(copy.folder) == [1, 2]
 
 
 def test_whoever_follows_the_copy_reads_each_commit_once_and_soon(store: Store) -> None:
     store.append(1)
-    with followed_copy(store.url, [EFFECTS_FOLDER]) as folder:
+    with followed_copy(store.url, [EFFECTS]) as folder:
         assert seen(folder) == [1]
-        follower = TableFollower(folder / EFFECTS_FOLDER, COLUMNS)
+        follower = TableFollower(folder / EFFECTS.name, COLUMNS)
         read: list[int] = []
         for at_ms in (2, 3, 4):
             store.append(at_ms)
@@ -152,7 +152,7 @@ def test_a_copy_says_when_the_job_has_done_its_last_batch(store: Store) -> None:
     an_hour_ago = int(time.time()) - 3600
     store.batch(7)
     os.utime(store.home / "checkpoint" / "commits" / "7", (an_hour_ago, an_hour_ago))
-    with followed_copy(store.url, [EFFECTS_FOLDER]) as folder:
+    with followed_copy(store.url, [EFFECTS]) as folder:
         first = until(lambda: read_status(folder), "a status")
         assert (first.batch_id, first.batch_at_ms) == (7, an_hour_ago * 1000)
         began_s = time.time()
@@ -180,10 +180,10 @@ def test_a_kept_copy_is_the_same_folder_the_next_time(
 
 def test_a_store_that_cannot_be_reached_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(NoWayError, match="wasb://box/home cannot be read without Spark: "):
-        StoreCopy("wasb://box/home", tmp_path, tables=[EFFECTS_FOLDER])
-    (tmp_path / "home" / EFFECTS_FOLDER).mkdir(parents=True)
-    (tmp_path / "home" / EFFECTS_FOLDER / "_delta_log").write_text("no folder")
-    broken = StoreCopy((tmp_path / "home").as_uri(), tmp_path / "copy", tables=[EFFECTS_FOLDER])
+        StoreCopy("wasb://box/home", tmp_path, tables=[EFFECTS])
+    (tmp_path / "home" / EFFECTS.name).mkdir(parents=True)
+    (tmp_path / "home" / EFFECTS.name / "_delta_log").write_text("no folder")
+    broken = StoreCopy((tmp_path / "home").as_uri(), tmp_path / "copy", tables=[EFFECTS])
     with pytest.raises(StoreError, match=r"^file://.*/home cannot be read: "):
         broken.refresh()
 

@@ -14,8 +14,8 @@ from rollcall.answers.sql.engine import ask
 from rollcall.answers.why.sections import lines_of
 from rollcall.cli.why import explanation_of
 from rollcall.jobs import group_facts
-from rollcall.jobs.group_facts import read_from_disk
-from rollcall.schemas.tables import EFFECTS_FOLDER, Table
+from rollcall.jobs.group_facts import GroupFacts
+from rollcall.schemas.tables import EFFECTS, Table
 from rollcall.serve.gateway.settings import Settings
 from rollcall.serve.gateway.tables.effects_table import EffectsTable
 from rollcall.serve.gateway.tables.tables_backend import TablesBackend
@@ -67,14 +67,14 @@ def _said(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def file_of(home: Path, version: int) -> Path:
-    (path,) = DeltaLog(home / EFFECTS_FOLDER).appended(version) or []
+    (path,) = DeltaLog(home / EFFECTS.name).appended(version) or []
     return path
 
 
 def add(home: Path, group_id: str) -> int:
     """Appends a group's history; the version that has it."""
     write_effects(home, {group_id: story().rows})
-    return DeltaLog(home / EFFECTS_FOLDER).latest()
+    return DeltaLog(home / EFFECTS.name).latest()
 
 
 def sayings(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -86,13 +86,13 @@ def test_every_reader_reads_the_rest_of_a_table_and_says_what_it_left_out(
     tmp_path: Path, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     add(tmp_path, "before")
-    page, gateway, watch = History(tmp_path), EffectsTable(tmp_path / EFFECTS_FOLDER, "gw"), Watch(tmp_path)
+    page, gateway, watch = History(tmp_path), EffectsTable(tmp_path / EFFECTS.name, "gw"), Watch(tmp_path)
     page.refresh()
     page.make_lists()
     assert {fact.group_id for fact in gateway.history()} == {"before"}
     bad = add(tmp_path, "bad")
     add(tmp_path, "after")
-    log = DeltaLog(tmp_path / EFFECTS_FOLDER)
+    log = DeltaLog(tmp_path / EFFECTS.name)
     if how == "version":
         named = f"version {bad}"
         log.commit_path(bad).write_text("{")
@@ -110,7 +110,7 @@ def test_every_reader_reads_the_rest_of_a_table_and_says_what_it_left_out(
         assert any("after" in line for line in watch.look())
         # Of a damaged file, what is asked for may be whole.
         assert {row[0] for row in ask(tmp_path, "select group_id, * from effects").rows} == {"before", "after"}
-        assert list(read_from_disk(Home(tmp_path), "after")(["member_joined"], 0, 2**50))
+        assert list(GroupFacts(Home(tmp_path), "after").read(["member_joined"], 0, 2**50))
         again = History(tmp_path)
         again.refresh()
         again.make_lists()

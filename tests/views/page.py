@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rollcall.answers.views.catalog import VIEWS
-from rollcall.answers.views.tables import TABLE_VIEWS
 from rollcall.answers.views.view import Column, View
 from rollcall.history.sentences import Terms
 from rollcall.history.words import filled
 from rollcall.schemas.causes import CAUSES
+from rollcall.schemas.tables import TABLES
 
 ANYBODY = Terms("a member")._asdict()
 SAME = "the same."
@@ -47,8 +47,8 @@ def page(views: Sequence[View] = VIEWS) -> str:
         parts.append(f"## {view.name}\n\nOne row is {view.row}. {view.rule}{worth}{meant}\n\n{_columns(view.columns)}")
     parts.append(f"## Causes\n\n{_causes()}")
     parts.append("## A home's own tables\n")
-    for table in TABLE_VIEWS:
-        parts.append(f"### {table.name}\n\nOne row is {table.row}.\n\n{_columns(table.columns)}")
+    for table in TABLES:
+        parts.append(f"### {table.name}\n\nOne row is {table.row}.\n\n{_columns(table.shown_columns)}")
     return "\n".join(parts)
 
 

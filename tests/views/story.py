@@ -31,7 +31,7 @@ from rollcall.schemas.messages import (
     OffsetDeleteRequestTopic,
     StreamRequest,
 )
-from rollcall.schemas.tables import EFFECTS, EFFECTS_FOLDER
+from rollcall.schemas.tables import EFFECTS
 from tests import requests
 
 DAY_MS = 86_400_000
@@ -185,7 +185,7 @@ def one_member(group_id: str = "orders", partitions: Sequence[str] = ("t-0",), *
 def write_effects(home: Path, facts: Mapping[str, Iterable[EffectRow]]) -> None:
     """Appends every group's rows to the effects table of a home, in one commit."""
     partition_by = list(EFFECTS.partition_by)
-    write_deltalake(str(home / EFFECTS_FOLDER), table_of(facts), mode="append", partition_by=partition_by)
+    write_deltalake(str(home / EFFECTS.name), table_of(facts), mode="append", partition_by=partition_by)
 
 
 def table_of(facts: Mapping[str, Iterable[EffectRow]]) -> pa.Table:

@@ -6,9 +6,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rollcall.answers.views.catalog import NAMES, VIEWS, names_in, with_foundations
-from rollcall.answers.views.tables import TABLE_VIEWS
 from rollcall.cli.sql import register_views
 from rollcall.jobs.spark.views import definition_of
+from rollcall.schemas.tables import TABLES
 from tests.views.histories import two_members
 from tests.views.story import write_effects
 
@@ -48,7 +48,7 @@ def registered(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_view_has_the_columns_it_declares_in_their_order_and_types(registered: SparkSession, name: str) -> None:
-    declared = {view.name: view.columns for view in VIEWS} | {table.name: table.columns for table in TABLE_VIEWS}
+    declared = {view.name: view.columns for view in VIEWS} | {table.name: table.shown_columns for table in TABLES}
     assert registered.table(name).dtypes == [(column.name, column.type) for column in declared[name]]
 
 

@@ -31,10 +31,9 @@ from rollcall.answers.views.catalog import (
     views_of,
     with_foundations,
 )
-from rollcall.answers.views.tables import TABLE_VIEWS, TableView
 from rollcall.answers.views.view import View
 from rollcall.programs.errors import UserError
-from rollcall.schemas.tables import EFFECTS_FOLDER, Column
+from rollcall.schemas.tables import EFFECTS, TABLES, Column, Table
 from rollcall.tables.duck_database import files_of, open_database, quoted, rows_of, spill_folder
 from rollcall.tables.readable_files import readable
 from rollcall.tables.recent_commits import RecentEffects, with_recent_commits
@@ -160,10 +159,10 @@ def _make_tables(connection: duckdb.DuckDBPyConnection, home: Path, names: Colle
         connection.execute(of_table(table, paths, None, _ONCE if is_small else "VIEW"))
 
 
-def _files_below(home: Path, names: Collection[str]) -> dict[TableView, list[str]]:
+def _files_below(home: Path, names: Collection[str]) -> dict[Table, list[str]]:
     """The files of the tables that these names stand on; a missing table has none."""
-    wanted = [table for table in TABLE_VIEWS if table.name in with_foundations(names)]
-    return {table: files_of(home / table.folder) if is_table(home / table.folder) else [] for table in wanted}
+    wanted = [table for table in TABLES if table.name in with_foundations(names)]
+    return {table: files_of(home / table.name) if is_table(home / table.name) else [] for table in wanted}
 
 
 def _execute_once(connection: duckdb.DuckDBPyConnection, statements: Sequence[str], done: set[str]) -> None:
@@ -178,7 +177,7 @@ def _execute_once(connection: duckdb.DuckDBPyConnection, statements: Sequence[st
 @cache
 def columns() -> dict[str, dict[str, str]]:
     """Each table's and view's columns: the name, and Spark's type."""
-    named = {table.name: table.columns for table in TABLE_VIEWS} | {view.name: view.columns for view in VIEWS}
+    named = {table.name: table.shown_columns for table in TABLES} | {view.name: view.columns for view in VIEWS}
     return {name: {column.name: column.type for column in found} for name, found in named.items()}
 
 
@@ -236,7 +235,7 @@ def _begun(
     kind, is_looked_at, has_one_thread = "VIEW", False, False
     effects = None
     if files.get("effects") and does_with_recent_commits(names):
-        effects = with_recent_commits(connection, home / EFFECTS_FOLDER, files["effects"], until_ms)
+        effects = with_recent_commits(connection, home / EFFECTS.name, files["effects"], until_ms)
     while True:
         try:
             _make_views(connection, names, files, until_ms, kind, effects)
@@ -286,7 +285,7 @@ def _make_views(
     if names and JOINED_AS_WRITTEN.issuperset(names):
         connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
     lock(connection, [path for paths in (*files.values(), effects.files if effects else ()) for path in paths])
-    for table in TABLE_VIEWS:
+    for table in TABLES:
         if table.name in files:
             rows = effects.rows if effects and table.name == "effects" else None
             connection.execute(of_table(table, files[table.name], until_ms, rows=rows))
@@ -303,23 +302,21 @@ def lock(connection: duckdb.DuckDBPyConnection, files: Iterable[str]) -> None:
     connection.execute("SET lock_configuration = true")
 
 
-def of_table(
-    table: TableView, files: list[str], until_ms: int | None, kind: str = "VIEW", rows: str | None = None
-) -> str:
+def of_table(table: Table, files: list[str], until_ms: int | None, kind: str = "VIEW", rows: str | None = None) -> str:
     """The statement that makes a table's view of its files. until_ms: as it was then. rows: those of them to take."""
     times = (f"make_timestamp({of_ms} * 1000) AS {name}" for name, of_ms in table.times)
     until = ""
     if until_ms is not None:
         until = f" WHERE {table.moment} <= {until_ms}"
-        if "at_date" in table.table.names:
+        if table.partition_by:
             until += f" AND at_date <= CAST(make_timestamp({until_ms * 1000}) AS DATE)"
-    selected = ", ".join((*table.table.names, *times))
+    selected = ", ".join((*table.names, *times))
     return f"CREATE {kind} {table.name} AS SELECT {selected} FROM {rows or rows_in(table, files)}{until}"
 
 
-def rows_in(table: TableView, files: Sequence[str]) -> str:
+def rows_in(table: Table, files: Sequence[str]) -> str:
     """What stands in FROM for the rows of a table's files; of no file: for none, in columns of its types."""
-    return rows_of(files, table.table) if files else no_rows(table.columns)
+    return rows_of(files, table) if files else no_rows(table.shown_columns)
 
 
 def no_rows(columns: Iterable[Column]) -> str:
@@ -338,7 +335,7 @@ def _rows(connection: duckdb.DuckDBPyConnection, rows: list[Any], limit: int | N
         try:
             rows = connection.fetchmany(_FETCHED)
         except duckdb.Error as error:
-            raise UserError(f"query: the answer broke off: {_reason(error)}; ENGINE=spark asks Spark.") from None
+            raise UserError(f"query: the answer broke off: {_reason(error)}; --engine spark asks Spark.") from None
 
 
 # ---------------------------------------------------------------- what there is, and what there is not
@@ -378,12 +375,8 @@ def _listed(names: str, rows: Iterable[Sequence[str | bool | None]]) -> Translat
 
 def _check_column(error: Exception, query: str) -> None:
     """Raises NoSuchName: the query names a column that is not there."""
-    found = _MISSING.search(str(error)) if isinstance(error, duckdb.BinderException) else None
-    if found is None:
-        return
-    there = ", ".join(dict.fromkeys(column for one in sorted(names_in(query)) for column in columns()[one]))
-    shown = known_equal.column_at(query, found[1] or found[2])
-    raise NoSuchName(f"The column {shown[0]} cannot be found; there are {there}{shown[1]}.") from None
+    if isinstance(error, duckdb.BinderException) and (found := _MISSING.search(str(error))):
+        raise known_equal.no_such_column(query, found[1] or found[2], columns()) from None
 
 
 def _reason(error: Exception) -> str:

@@ -370,12 +370,15 @@ def place(identifier: Node) -> str:
     return f" (line {meta['line']}, position {meta['col'] - len(identifier.name) + 1})"
 
 
-def column_at(query: str, name: str) -> tuple[str, str]:
-    """A column as the query names it, and where that is."""
-    for column in parsed(query).find_all(exp.Column):
-        if column.name.lower() == name.lower():
-            return f"`{'.'.join(part.name for part in column.parts)}`", place(column.parts[0])
-    return f"`{name}`", ""
+def no_such_column(query: str, name: str, columns: Mapping[str, Collection[str]]) -> NoSuchName:
+    """Says which columns there are in the query's tables, and where it names this one. columns: by table."""
+    tree = parsed(query)
+    read = sorted({table.name.lower() for table in tree.find_all(exp.Table)} & set(columns))
+    there = ", ".join(dict.fromkeys(column for table in read for column in columns[table]))
+    shown, at = f"`{name}`", ""
+    if found := next((one for one in tree.find_all(exp.Column) if one.name.lower() == name.lower()), None):
+        shown, at = f"`{'.'.join(part.name for part in found.parts)}`", place(found.parts[0])
+    return NoSuchName(f"The column {shown} cannot be found; there are {there}{at}.")
 
 
 def _check_names(select: Node, tree: Node, columns: Mapping[str, Collection[str]]) -> None:

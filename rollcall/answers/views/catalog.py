@@ -35,11 +35,11 @@ from rollcall.answers.views.replies import REPLIES
 from rollcall.answers.views.sessions import SESSIONS
 from rollcall.answers.views.standstills import STANDSTILLS
 from rollcall.answers.views.storms import STORMS
-from rollcall.answers.views.tables import TABLE_VIEWS
 from rollcall.answers.views.unconsumed import UNCONSUMED
 from rollcall.answers.views.view import View
 from rollcall.answers.views.went_empty import WENT_EMPTY
 from rollcall.schemas.effect_names import EffectName
+from rollcall.schemas.tables import TABLES
 
 VIEWS: tuple[View, ...] = (
     GROUPS,
@@ -86,7 +86,7 @@ def reads_from(view: View) -> frozenset[str]:
     return frozenset(_NAMED.findall(view.sql)).difference(_OWN.findall(view.sql))
 
 
-NAMES = (*(table.name for table in TABLE_VIEWS), *(view.name for view in VIEWS))
+NAMES = (*(table.name for table in TABLES), *(view.name for view in VIEWS))
 """Everything that a query may name."""
 
 

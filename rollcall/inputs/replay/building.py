@@ -24,6 +24,7 @@ from rich.progress import (
 )
 
 from rollcall.inputs.replay.row_files import take_rows
+from rollcall.schemas.tables import OF_A_HISTORY
 from rollcall.tables.appending import OpenTable, append
 from rollcall.tables.home import Home
 
@@ -38,16 +39,12 @@ def built(home: Home) -> Iterator[Home]:
     try:
         building.path.mkdir(parents=True)
         yield building
-        for made, place in zip(_tables_of(building), _tables_of(home), strict=True):
-            if Path(made).exists():
-                Path(made).rename(place)
+        # The effects come last: with them a replay is complete.
+        for table in reversed(OF_A_HISTORY):
+            if Path(made := building.place_of(table)).exists():
+                Path(made).rename(home.place_of(table))
     finally:
         shutil.rmtree(building.location, ignore_errors=True)
-
-
-def _tables_of(home: Home) -> tuple[str, ...]:
-    """The effects come last: with them a replay is complete."""
-    return home.requests, home.quarantine, home.log_ends, home.fetches, home.effects
 
 
 class Shown:

@@ -27,7 +27,7 @@ from rollcall.serve.alerts.alarm import Alarm, read_kept
 from rollcall.serve.alerts.receivers import Receiver, receivers_of
 from rollcall.serve.alerts.sending import NotTaken
 from rollcall.serve.alerts.settings import NOT_IN_A_STORE, PREFIX, AlertSettings
-from rollcall.tables.home_location import folder_of, is_in_a_store
+from rollcall.tables.home import Home
 
 NAME = "python -m rollcall.serve.alerts"
 WHATS = ("run", "test", "history")
@@ -49,15 +49,14 @@ def command(what: str, home: str, conf: Path | None, given: tuple[str, ...]) -> 
     from rollcall.serve.alerts.watching import Alarms
 
     log_to_standard_error(logging.WARNING)
-    if is_in_a_store(home):
+    place = Home(home)
+    if not place.is_local:
         raise ConfigError(
             f"{home}: {NOT_IN_A_STORE}: `rollcall export` serves it to Prometheus, whose rules tell of it."
         )
-    if not folder_of(home).is_dir():
-        raise ConfigError(f"{home} does not exist. `rollcall replay` and `rollcall run` make a home.")
-    folder = folder_of(home)
+    place.check_there()
     if what == "history":
-        for one in read_kept(folder).sent:
+        for one in read_kept(place.path).sent:
             shown = (
                 f"{one.receiver} {one.event} {one.alarm.id} {one.alarm.group_id}: {one.alarm.sentence} ({one.answer})"
             )
@@ -76,7 +75,7 @@ def command(what: str, home: str, conf: Path | None, given: tuple[str, ...]) -> 
     ended = Flag()
     for signum in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signum, lambda *_: ended.set())
-    alarms = Alarms(folder, settings, receivers)
+    alarms = Alarms(place.path, settings, receivers)
     try:
         receivers_named = ", ".join(receiver.name for receiver in receivers)
         print(f"rollcall: troubles of {home} are sent to {receivers_named}; Ctrl-C stops it.", flush=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 from msgspec.structs import asdict
 
-from rollcall.schemas.tables import ALERTS, ALERTS_FOLDER
+from rollcall.schemas.tables import ALERTS
 from rollcall.serve.alerts.alarm import Sent
 from rollcall.tables.appending import OpenTable, append_once, last_number, open_table
 from rollcall.tables.properties import table_properties
@@ -25,7 +25,7 @@ class SentTable:
     """Made with the first row. Raises DeltaError: it cannot be read."""
 
     def __init__(self, home: Path) -> None:
-        self._path = home / ALERTS_FOLDER
+        self._path = home / ALERTS.name
         self._table: OpenTable | None = None
         self.count = (last_number(str(self._path), WRITER) or 0) if is_table(self._path) else 0
         """How many were added ever."""

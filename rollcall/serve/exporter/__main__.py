@@ -20,13 +20,13 @@ from rollcall.programs.command_line import conf_option, examples, home_option, r
 from rollcall.programs.errors import ConfigError
 from rollcall.programs.log_lines import log_to_standard_error
 from rollcall.programs.settings import read_file, read_pairs
-from rollcall.schemas.tables import EFFECTS_FOLDER, FETCHES_FOLDER, LOG_ENDS_FOLDER
+from rollcall.schemas.tables import EFFECTS, FETCHES, LOG_ENDS
 from rollcall.serve.exporter.settings import PREFIX
+from rollcall.tables.home import Home
 
 NAME = "python -m rollcall.serve.exporter"
 DEFAULT_PLACE = "127.0.0.1:9308"
 """kafka_exporter's port."""
-_TABLES = (EFFECTS_FOLDER, LOG_ENDS_FOLDER, FETCHES_FOLDER)
 
 
 @click.command(
@@ -47,13 +47,12 @@ def command(home: str, conf: Path | None, given: tuple[str, ...], listen: str, a
     from rollcall.serve.listeners.addresses import parse_address, refuse_unusable
     from rollcall.serve.listeners.monitor import Monitor
     from rollcall.serve.listeners.settings import KEY_OF_HOSTS, MetricsHosts
-    from rollcall.serve.page.__main__ import read_home
 
     log_to_standard_error(logging.WARNING)
     pairs = ({} if conf is None else read_file(conf)) | read_pairs(given, "--set ")
     settings = from_texts(ExportSettings, {key: text for key, text in pairs.items() if key.startswith(PREFIX)})
     hosts = from_texts(MetricsHosts, {key: text for key, text in pairs.items() if key == KEY_OF_HOSTS})
-    address = parse_address("LISTEN", listen or DEFAULT_PLACE)
+    address = parse_address("--listen", listen or DEFAULT_PLACE)
     if not address.is_loopback and not allow_others:
         raise ConfigError(
             "others reach it and nobody has to authenticate: give --allow-others, or an address of this machine only",
@@ -65,7 +64,7 @@ def command(home: str, conf: Path | None, given: tuple[str, ...], listen: str, a
     for signum in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signum, lambda *_: ended.set())
     with ExitStack() as ends:
-        exporter = Exporter(ends.enter_context(read_home(home, _TABLES)), settings)
+        exporter = Exporter(ends.enter_context(Home(home).followed_here(EFFECTS, LOG_ENDS, FETCHES)), settings)
         ends.callback(exporter.stop)
         monitor = Monitor(address, exporter, exporter.health, hosts.metrics_hosts)
         ends.callback(monitor.close)

@@ -18,7 +18,8 @@ from rollcall.answers.views.catalog import names_in
 from rollcall.answers.whatif.outcome import ProcessFacts, measure
 from rollcall.history.facts import COLUMNS, effects_in, facts_of
 from rollcall.schemas.effect_names import EffectName
-from rollcall.serve.page.effect_files import EFFECTS, columns, insert
+from rollcall.schemas.tables import EFFECTS
+from rollcall.serve.page.effect_files import columns, insert
 from rollcall.serve.page.history import RAW, Change, History, make_views, rows_by_column
 
 COSTS = "rebalance_costs"

@@ -31,7 +31,7 @@ from rollcall.programs.command_line import (
 from rollcall.programs.errors import ConfigError, UserError
 from rollcall.programs.log_lines import log_to_standard_error
 from rollcall.programs.settings import read_file, read_pairs
-from rollcall.schemas.tables import EFFECTS_FOLDER
+from rollcall.schemas.tables import EFFECTS
 
 if TYPE_CHECKING:
     from rollcall.serve.gateway.settings import Settings
@@ -74,20 +74,20 @@ def command(home: str, conf: Path | None, given: tuple[str, ...], **places: str)
 def _read_home(home: str, topic: Topic | None) -> Iterator[tuple[Path, float]]:
     """Where the home's tables are read, and how many times longer its batches take than on a disk.
 
-    A home in a store is copied, and the copy follows it. Raises ConfigError: nothing takes its requests; OSError: the
+    A home in a store is copied, and the copy follows it. Raises ConfigError: nothing takes its requests; HomeError: the
     store cannot be used.
     """
     from rollcall.serve.gateway.tables.tables_backend import SLOWER_IN_A_STORE
-    from rollcall.tables.home_location import folder_of, is_in_a_store
+    from rollcall.tables.home import Home
 
-    if not is_in_a_store(home):
-        yield folder_of(home), 1.0
+    place = Home(home)
+    if place.is_local:
+        # It may be made later, by the coordinator.
+        yield place.path, 1.0
         return
     if topic is None:
         raise ConfigError(f"{home} takes its requests by Kafka: give spark.coordinator.source=kafka, and its topic.")
-    from rollcall.tables.store_copy import followed_copy
-
-    with followed_copy(home, [EFFECTS_FOLDER]) as copy:
+    with place.followed_here(EFFECTS) as copy:
         yield copy, SLOWER_IN_A_STORE
 
 
@@ -96,9 +96,9 @@ async def run(home: Path, settings: Settings, topic: Topic | None, slower: float
     from rollcall.serve.gateway.assembly import gateway_on
     from rollcall.serve.listeners.addresses import refuse_unusable
 
-    refuse_unusable(settings.listen, "LISTEN")
+    refuse_unusable(settings.listen, "--listen")
     if settings.metrics_listen is not None:
-        refuse_unusable(settings.metrics_listen, "METRICS")
+        refuse_unusable(settings.metrics_listen, "--metrics")
     server = gateway_on(home, settings, topic, slower)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

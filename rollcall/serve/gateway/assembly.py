@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from pathlib import Path
 
-from rollcall.schemas.tables import REQUESTS_FOLDER
+from rollcall.schemas.tables import REQUESTS
 from rollcall.serve.gateway.access import Access, read_rules
 from rollcall.serve.gateway.backend import Backend
 from rollcall.serve.gateway.exchange import Caller, Endpoint
@@ -39,7 +39,7 @@ def gateway_on(home: Path, settings: Settings, topic: Topic | None = None, slowe
 
 def _requests(home: Path, settings: Settings, topic: Topic | None, gateway_id: str) -> RequestSink:
     if topic is None:
-        return RequestTable(home / REQUESTS_FOLDER, gateway_id)
+        return RequestTable(home / REQUESTS.name, gateway_id)
     # Imported here: before a home's own table no Kafka client is needed.
     from rollcall.serve.gateway.tables.request_topic import RequestTopic
 

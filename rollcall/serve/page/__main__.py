@@ -9,19 +9,17 @@ from __future__ import annotations
 import logging
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
 
 from rollcall.programs.command_line import conf_option, examples, home_option, run_command
-from rollcall.programs.errors import ConfigError, UserError
 from rollcall.programs.log_lines import log_to_standard_error
 from rollcall.programs.settings import read_file
-from rollcall.schemas.tables import EFFECTS_FOLDER, QUARANTINE_FOLDER
+from rollcall.schemas.tables import EFFECTS, QUARANTINE
 from rollcall.serve.page.settings import DEFAULT_PLACE, settings_of
-from rollcall.tables.home_location import folder_of, is_in_a_store
+from rollcall.tables.home import Home
 
 NAME = "python -m rollcall.serve.page"
 LISTENS = "rollcall: the page is at "
@@ -48,32 +46,11 @@ def serve(home: str, conf: Path | None, listen: str, begun: Callable[[str], None
 
     log_to_standard_error(logging.WARNING)
     settings = settings_of(listen or DEFAULT_PLACE, {} if conf is None else read_file(conf))
-    refuse_unusable(settings.listen, "PAGE", "the page")
+    refuse_unusable(settings.listen, "--page", "the page")
     # The server raises the signal once more when it has ended; without this it would leave its folders behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with read_home(home, (EFFECTS_FOLDER, QUARANTINE_FOLDER)) as folder:
+    with Home(home).followed_here(EFFECTS, QUARANTINE) as folder:
         PageServer(folder, home, settings).run(begun)
-
-
-@contextmanager
-def read_home(home: str, tables: Sequence[str]) -> Iterator[Path]:
-    """Where the home's tables are read. Of a store's home these are copied, and the copy kept.
-
-    Raises ConfigError, UserError.
-    """
-    if not is_in_a_store(home):
-        folder = folder_of(home)
-        if not folder.is_dir():
-            raise ConfigError(f"{home} does not exist. `rollcall replay` and `rollcall run` make a home.")
-        yield folder
-        return
-    from rollcall.tables.store_copy import StoreError, followed_copy
-
-    try:
-        with followed_copy(home, tables) as copy:
-            yield copy
-    except StoreError as error:
-        raise UserError(f"{error}.") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

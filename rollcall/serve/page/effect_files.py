@@ -11,13 +11,10 @@ from functools import partial
 import duckdb
 
 from rollcall.answers.sql.engine import rows_in
-from rollcall.answers.views.tables import TABLE_VIEWS
-from rollcall.schemas.tables import EFFECTS_FOLDER
+from rollcall.schemas.tables import EFFECTS
 from rollcall.tables.readable_files import ask_readable
 from rollcall.tables.unread import fault_of_parquet, left_out, row_named
 from rollcall.tables.versions import Versions
-
-EFFECTS = next(table for table in TABLE_VIEWS if table.name == "effects")
 
 
 def appended(versions: Versions, version: int) -> list[str]:
@@ -25,11 +22,11 @@ def appended(versions: Versions, version: int) -> list[str]:
     try:
         paths = list(versions.appended(version) or ())
     except ValueError as error:
-        left_out(EFFECTS_FOLDER, f"version {version}", error)
+        left_out(EFFECTS.name, f"version {version}", error)
         return []
     faults = {path: fault for path in paths if (fault := fault_of_parquet(path)) is not None}
     for path, fault in faults.items():
-        left_out(EFFECTS_FOLDER, f"{path.name} of version {version}", fault)
+        left_out(EFFECTS.name, f"{path.name} of version {version}", fault)
     return [str(path) for path in paths if path not in faults]
 
 
@@ -60,9 +57,9 @@ def _inserted(
         cursor.execute("ROLLBACK")
         raise
     for group_id, seq in broken:
-        left_out(EFFECTS_FOLDER, row_named(group_id, seq), "its detail is not JSON")
+        left_out(EFFECTS.name, row_named(group_id, seq), "its detail is not JSON")
     return (inserted[0] if inserted else 0), found
 
 
 def columns() -> str:
-    return ", ".join(EFFECTS.table.names)
+    return ", ".join(EFFECTS.names)

@@ -18,14 +18,13 @@ import duckdb
 from rollcall.answers.sql.engine import macros_and_view, made_of, no_rows, of_table, rows_in
 from rollcall.answers.views.catalog import names_in, with_foundations
 from rollcall.answers.views.lag import TREND_MS
-from rollcall.answers.views.tables import TABLE_VIEWS
 from rollcall.answers.why.cost import Asked
 from rollcall.answers.why.past import Read
 from rollcall.history.facts import COLUMNS
 from rollcall.history.known_span import KNOWN_SPAN, KnownSpan
 from rollcall.history.words import ms_of
-from rollcall.schemas.tables import EFFECTS_FOLDER, LOG_ENDS_FOLDER
-from rollcall.serve.page.effect_files import EFFECTS, appended, columns, insert
+from rollcall.schemas.tables import EFFECTS, LOG_ENDS, TABLES
+from rollcall.serve.page.effect_files import appended, columns, insert
 from rollcall.serve.page.kept_lists import ALL_LISTS, QUIET, ROWS_KEPT, ReadyLists, kept_lists
 from rollcall.tables.duck_database import files_of, open_database, quoted
 from rollcall.tables.own_folder import own_folder
@@ -61,7 +60,7 @@ class History:
         """The last loaded version of the effects table; -1: there is no table yet."""
         self.is_ready = False
         """Whether the lists of all groups are there."""
-        self._versions, self._ends_versions = Versions(home / EFFECTS_FOLDER), Versions(home / LOG_ENDS_FOLDER)
+        self._versions, self._ends_versions = Versions(home / EFFECTS.name), Versions(home / LOG_ENDS.name)
         self._ends_version = -1
         self._ends = ExitStack()
         folder = self._ends.enter_context(own_folder("rollcall-page-"))
@@ -190,7 +189,7 @@ class History:
         return _ALL if is_all else Change(frozenset(made)) if made else None
 
     def _files(self, version: int) -> list[str]:
-        return files_of(self.home / EFFECTS_FOLDER, version) if self._versions.latest() >= 0 else []
+        return files_of(self.home / EFFECTS.name, version) if self._versions.latest() >= 0 else []
 
     def _make(self, names: Sequence[str], groups: Collection[str] | None) -> None:
         """Lists, for some groups or for all (None)."""
@@ -335,10 +334,10 @@ def make_views(
     cursor.execute(f"CREATE TEMP {effects} effects AS SELECT *, {times} FROM {facts} WHERE {where}")
     has_ends = not is_empty_without_ends
     wanted = with_foundations(names)
-    for table in TABLE_VIEWS:
+    for table in TABLES:
         if table.name in wanted and table is not EFFECTS:
-            files = files_of(home / table.folder) if is_table(home / table.folder) else []
-            has_ends = has_ends or (table.name == "log_ends" and bool(files))
+            files = files_of(home / table.name) if is_table(home / table.name) else []
+            has_ends = has_ends or (table is LOG_ENDS and bool(files))
             cursor.execute(of_table(table, files, until_ms, "TEMP VIEW"))
     kind = "TEMP TABLE" if is_once else "TEMP VIEW"
     statements: dict[str, None] = {}

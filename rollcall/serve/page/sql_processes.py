@@ -14,7 +14,7 @@ import msgspec
 
 from rollcall.programs.child_python import module_command, module_environment
 from rollcall.programs.errors import UserError
-from rollcall.serve.page.queries import MOST_BYTES, SQL, QueryRefused, Written
+from rollcall.serve.page.queries import MOST_BYTES, QueryRefused, Written
 from rollcall.serve.page.sql_worker import AnswerHead, Question
 
 LONGEST_S = 30.0
@@ -78,11 +78,13 @@ class SqlProcesses:
                 head, body = await _ask(process, question)
             is_well = not head.is_last
         except TimeoutError:
-            raise QueryRefused(f"The query was stopped after {self._longest_s:g} s. {SQL} has no such limit.") from None
+            raise QueryRefused(
+                f"The query was stopped after {self._longest_s:g} s. rollcall sql has no such limit."
+            ) from None
         except (asyncio.IncompleteReadError, ConnectionError):
             raise QueryRefused(
                 "The query ended its process: it needs more memory than the page gives to one. "
-                f"{SQL} has no such limit."
+                "rollcall sql has no such limit."
             ) from None
         finally:
             if is_well:

@@ -35,7 +35,7 @@ from rollcall.schemas.messages import (
     OffsetCommitRequest,
     Response,
 )
-from rollcall.schemas.tables import EFFECTS_FOLDER
+from rollcall.schemas.tables import EFFECTS
 from rollcall.serve.gateway.backend import BackendError, Figures, Known, Outcome
 from rollcall.serve.gateway.settings import Settings
 from rollcall.serve.gateway.tables.early_answers import EarlyAnswers
@@ -78,7 +78,7 @@ class TablesBackend:
         self.rebalances: Counter[str] = Counter()
         self._home, self._settings = home, settings
         self._requests, self._slower = requests, slower
-        self._effects = EffectsTable(home / EFFECTS_FOLDER, self.gateway_id)
+        self._effects = EffectsTable(home / EFFECTS.name, self.gateway_id)
         self._is_away = False
         self._last_news_at = time.monotonic()
         self._looked_at = 0.0
