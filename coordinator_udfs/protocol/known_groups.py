@@ -60,7 +60,7 @@ class KnownGroup:
         return self.group_type is GroupType.CLASSIC
 
     @property
-    def has_epochs(self) -> bool:
+    def is_consumer(self) -> bool:
         return self.group_type is GroupType.CONSUMER
 
     def is_supported_by_all(self, protocol_name: str, /) -> bool:
@@ -149,7 +149,7 @@ class KnownGroups:
             case RebalanceStarted():
                 group = self._group(group_id)
                 # A consumer group whose members all follow at once stays Stable, in the next epoch.
-                if group.has_epochs:
+                if group.is_consumer:
                     group.generation_id = effect.from_generation_id + 1
             case GroupFound(group_type=kind) | GroupTypeChanged(to_type=kind):
                 group = self._group(group_id)

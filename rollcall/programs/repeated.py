@@ -14,17 +14,28 @@ def _log(_: Exception) -> None:
 
 
 class Repeated(threading.Thread):
-    """Waits, works, and again, until it is stopped; of each row of errors `failed` gets the first."""
+    """Waits, works, and again, until it is stopped; of each row of errors `failed` gets the first.
 
-    def __init__(self, name: str, every_s: float, work: Callable[[], object], failed: Failed = _log) -> None:
+    is_at_once: it works first and then waits.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        every_s: float,
+        work: Callable[[], object],
+        failed: Failed = _log,
+        *,
+        is_at_once: bool = False,
+    ) -> None:
         super().__init__(name=name, daemon=True)
-        self.every_s = self.first_s = every_s
+        self.every_s, self._is_at_once = every_s, is_at_once
         self.is_failing = False
         self._work, self._failed = work, failed
         self._stopped = threading.Event()
 
     def run(self) -> None:
-        wait_s = self.first_s
+        wait_s = 0.0 if self._is_at_once else self.every_s
         while not self._stopped.wait(wait_s):
             try:
                 self._work()

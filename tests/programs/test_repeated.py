@@ -40,8 +40,7 @@ def test_an_error_that_nobody_takes_is_logged(caplog: pytest.LogCaptureFixture) 
 
 def test_the_first_wait_may_be_another() -> None:
     did = threading.Event()
-    repeated = Repeated("test", 3600, did.set)
-    repeated.first_s = 0.0
+    repeated = Repeated("test", 3600, did.set, is_at_once=True)
     repeated.start()
     assert did.wait(30)
     assert repeated.stop()

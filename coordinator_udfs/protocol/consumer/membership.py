@@ -100,8 +100,8 @@ def apply_fields(
     unfinished: the cause of a rebalance that an upgrade has broken off, which raises the epoch on its own if necessary.
     Returns whether the group's regular expressions are to be resolved once the request is answered.
     """
-    terms_before, subscription = history.terms_of(member, turn.consumer), history.subscription_of(member)
-    has_other_session = is_of_another_session(member, turn)
+    terms_before = None if is_of_another_session(member, turn) else history.terms_of(member, turn.consumer)
+    subscription_before = history.subscription_of(member)
     had_classic, had_subscription = member.classic is not None, member.is_subscribed
     # A recording found this member without its subscription, which now comes for the first time: nothing has changed.
     is_coming = is_new or (replaces is None and _is_coming(member, turn))
@@ -114,40 +114,34 @@ def apply_fields(
     if is_new or replaces is not None:
         history.member_joined(member, turn, None if replaces is None else replaces.member_id)
     else:
-        terms = history.terms_of(member, turn.consumer)
-        if has_other_session or terms != terms_before:
+        if (terms := history.terms_of(member, turn.consumer)) != terms_before:
             turn.emit(makers.member_updated(turn.now_ms, member, terms))
-        if subscription != history.subscription_of(member):
+        if history.subscription_of(member) != subscription_before:
             history.member_subscribed(member, turn)
     if replaces is not None and replaces.owned():
         history.note_assigned(member, turn)
     has_other_assignor = wanted is not None and wanted != preferred_assignor(consumer, turn.consumer, member)
     is_other = (has_new_topics and not is_learnt) or change.is_resolved or has_other_assignor
-    has_other_topics = (has_new_topics or is_other or not consumer.has_seen(turn.topics)) and look_at_topics(
-        group, consumer, turn
-    )
+    is_seen = not (has_new_topics or is_other) and consumer.has_seen(turn.topics)
+    has_other_topics = not is_seen and look_at_topics(group, consumer, turn)
+    cause = unfinished
     if is_other:
-        joined = [member] if is_coming else []
         if is_coming and not is_new and group.rebalance is not None and member.name in group.rebalance.joined:
             group.rebalance.joined.remove(member.name)
         cause = makers.cause_by(CauseKind(given.inferred_cause or _kind(is_coming, replaces)), member)
         cause.is_inferred = given.inferred_cause is not None
-        raise_epoch(group, consumer, cause, turn, joined=joined)
-    else:
-        if is_new:
-            note_newcomer(group, member)
-        if has_other_topics and not is_learnt:
-            cause = Cause(kind=CauseKind.METADATA_CHANGED, is_inferred=given.inferred_cause is not None)
-            raise_epoch(group, consumer, cause, turn)
-        elif unfinished is not None:
-            raise_epoch(group, consumer, unfinished, turn)
+    elif has_other_topics and not is_learnt:
+        cause = Cause(kind=CauseKind.METADATA_CHANGED, is_inferred=given.inferred_cause is not None)
+    if is_new and not is_other:
+        note_newcomer(group, member)
+    if cause is not None:
+        raise_epoch(group, consumer, cause, turn, joined=[member] if is_other and is_coming else [])
     maybe_assign(group, consumer, member, turn)
     reconcile(group, consumer, member, given.owned, turn, is_forced=has_new_topics or change.is_changed)
-    if had_classic != (member.classic is not None):
-        _change_timers(group, member, turn)
+    _change_timers(group, member, turn, had_classic=had_classic)
     if is_new or replaces is not None:
-        consumer.table.put(member.member_id)
-        consumer.table.put(member.member_id)
+        for _ in range(2):  # As Kafka does: its table may grow at either.
+            consumer.table.put(member.member_id)
     keep_alive(group, member, turn)
     return change.is_due
 
@@ -161,8 +155,10 @@ def _votes_anew(member: ConsumerMember, given: MemberFields, turn: Turn) -> bool
     return not is_found or member.server_assignor is not None
 
 
-def _change_timers(group: Group, member: ConsumerMember, turn: Turn) -> None:
+def _change_timers(group: Group, member: ConsumerMember, turn: Turn, *, had_classic: bool) -> None:
     """A member that now uses the other protocol: the timers of its earlier one stop, and it must not delay others."""
+    if had_classic == (member.classic is not None):
+        return
     member.timers = {}
     if member.classic is None and member.state is MemberState.UNREVOKED:
         arm(group, member, MemberTimer.REBALANCE, member.rebalance_timeout_ms, turn)

@@ -10,15 +10,9 @@ SETTLES_MS = 60_000
 _MICRO = 1_000_000
 
 
-def total_lag(by: str) -> str:
-    """Tables of a WITH; the last, `totals`, has the lag of all partitions together at every moment that one changed.
-
-    Between two of its own moments a partition's lag grows evenly. So each of its moments is a jump of the sum and a
-    change of its slope, and the sum at a moment adds up all of them before it: whole numbers, in millionths of a
-    record. Its columns: those of `by`, at_ms, is_commit, before_micro and after_micro (around the moment), slope_micro
-    (a ms from then on), next_ms, was_upper_bound and is_upper_bound (before the moment and from then on, a partition
-    counts from a commit after which others may be missing), bound_falls (and such a partition's lag falls: in truth by
-    less, nobody knows how much). Where commits may be missing, the lag and its slope are null, unless it is 0 at most.
+def _changes(by: str) -> str:
+    """Tables of a WITH; the last, `changes`, has how the lag of all partitions changes at a moment: its jumps, its
+    slope.
     """
     return f"""--sql
 moments AS (
@@ -50,7 +44,21 @@ moments AS (
     WINDOW parts AS (PARTITION BY {by}, of_topic, partition ORDER BY at_ms)
   )
   GROUP BY {by}, at_ms
-), slopes AS (
+)"""
+
+
+def total_lag(by: str) -> str:
+    """Tables of a WITH; the last, `totals`, has the lag of all partitions together at every moment that one changed.
+
+    Between two of its own moments a partition's lag grows evenly. So each of its moments is a jump of the sum and a
+    change of its slope, and the sum at a moment adds up all of them before it: whole numbers, in millionths of a
+    record. Its columns: those of `by`, at_ms, is_commit, before_micro and after_micro (around the moment), slope_micro
+    (a ms from then on), next_ms, was_upper_bound and is_upper_bound (before the moment and from then on, a partition
+    counts from a commit after which others may be missing), bound_falls (and such a partition's lag falls: in truth by
+    less, nobody knows how much). Where commits may be missing, the lag and its slope are null, unless it is 0 at most.
+    """
+    return f"""--sql
+{_changes(by)}, slopes AS (
   SELECT *, sum(turn_micro) OVER so_far AS slope_micro, sum(jump_micro) OVER so_far AS jumped_micro,
     lead(at_ms) OVER (PARTITION BY {by} ORDER BY at_ms) AS next_ms,
     max(CASE WHEN is_left THEN at_ms END) OVER so_far AS left_ms, sum(more_bounds) OVER so_far AS bounds

@@ -95,16 +95,19 @@ class Alarms:
         for name in self._receivers:
             self._refused.labels(name)
         failed = "alarms cannot be looked after just now"
-        self._looking = Repeated("alarms", settings.interval_ms / 1000, self._look, lambda _: log.exception(failed))
+        every_s = settings.interval_ms / 1000
+        self._looking = Repeated("alarms", every_s, self._look, lambda _: log.exception(failed), is_at_once=True)
         self._threads = [Repeated(name, _LOOK_S, partial(self._send_due, name)) for name in self._receivers]
         self._threads.append(self._looking)
 
-    def close(self, within_s: float = 3600.0) -> None:
-        """Waits for what is being sent, at most this long; after that it ends with the process."""
-        ends_at = time.monotonic() + within_s
+    def close(self, within_s: float | None = None) -> None:
+        """Waits for what is being sent, at most this long (None: until it is); after that it ends with the process."""
+        begun_s = time.monotonic()
         for thread in self._threads:
             thread.stop(0)
-        if all([thread.stop(max(0.0, ends_at - time.monotonic())) for thread in self._threads]):
+        for thread in self._threads:
+            thread.stop(None if within_s is None else max(0.0, begun_s + within_s - time.monotonic()))
+        if not any(thread.is_alive() for thread in self._threads):
             if self._own is not None:
                 self._own.close()
             self._lock_file.close()
@@ -296,7 +299,6 @@ class Alarms:
     def start(self) -> None:
         """Looks and sends until it is closed."""
         for thread in self._threads:
-            thread.first_s = 0.0
             thread.start()
 
     def _look(self) -> None:

@@ -84,7 +84,7 @@ class EarlyCommits:
 
     def _may_change(self, group: KnownGroup, member_id: str) -> bool:
         """Whether pending requests may change or remove the member."""
-        if group.has_epochs:
+        if group.is_consumer:
             return self._under_way.may_change_member(group.group_id, member_id)
         is_short = group.members[member_id].rebalance_timeout_ms < LEAST_REBALANCE_TIMEOUT_MS
         return is_short or self._under_way.may_change(group.group_id)
