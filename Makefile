@@ -32,7 +32,7 @@ NEEDS_LOG = test -n "$$LOG" || { echo "rollcall: missing LOG=; for example: make
 
 .PHONY: help
 help: ## List the targets.
-	@awk 'BEGIN { FS = ":.*## "; print "Usage: make TARGET [NAME=value ...]" } \
+	@awk 'BEGIN { FS = ":.*## "; print "Usage: make TARGET [NAME=value ...]; messages call NAME= by its option, --name" } \
 	  /^##@/ { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-z-]+:.*## / { line = sprintf("  %-18s", $$1); words = split($$2, word, " "); \
 	    for (i = 1; i <= words; i++) { \

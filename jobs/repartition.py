@@ -54,7 +54,7 @@ def repartition(home: Home, partitions: int) -> str:
     Raises HomeError: the number is unfit; there is no such home; a job works in it; or Spark refuses, and why.
     """
     if not 1 <= partitions <= MOST:
-        raise HomeError(f"PARTITIONS={partitions}: is not between 1 and {MOST}.")
+        raise HomeError(f"--partitions {partitions}: is not between 1 and {MOST}.")
     with _owned(home) as spark:
         _move(spark, home, partitions)
         if not home.is_local:
@@ -72,8 +72,7 @@ def _owned(home: Home) -> Iterator[SparkSession]:
         with held(spark, home, who):
             yield spark
         return
-    if not home.path.is_dir():
-        raise HomeError(f"{home.shown} does not exist. `rollcall replay` and `rollcall run` make a home.")
+    home.check_there()
     with home.locked(who):
         yield spark_session("rollcall repartition", SETTINGS, is_brief=True)
 

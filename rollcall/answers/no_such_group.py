@@ -23,4 +23,4 @@ def no_such_group(group_id: str, known: Collection[str], where: str) -> NoSuchGr
     near = difflib.get_close_matches(group_id, known, n=1)
     listed = ", ".join(sorted(known)[:SHOWN_GROUPS]) + (" and others" if len(known) > SHOWN_GROUPS else "")
     others = f"did you mean {near[0]}?" if near else f"known groups: {listed}." if known else "it has no groups yet."
-    return NoSuchGroup(f"GROUP={group_id}: no such group in {where}; {others}")
+    return NoSuchGroup(f"{group_id}: no such group in {where}; {others}")

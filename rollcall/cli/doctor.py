@@ -23,8 +23,7 @@ from rollcall.jobs.spark.jars import IS_CHECKOUT, JARS_FOLDER, missing_jars
 from rollcall.programs.errors import ConfigError, UserError
 from rollcall.programs.kafka_options import client_settings
 from rollcall.programs.preflight import JAVA_NEEDED, check_java, check_python, find_java
-from rollcall.programs.typed import as_typed
-from rollcall.schemas.tables import EFFECTS_FOLDER
+from rollcall.schemas.tables import EFFECTS
 from rollcall.serve.gateway.settings import Settings
 from rollcall.serve.listeners.addresses import Address, refuse_unusable
 from rollcall.serve.page.settings import DEFAULT_ADDRESS
@@ -54,8 +53,8 @@ def findings(home: Home, kafka: Mapping[str, str]) -> Iterator[Finding]:
         ("home", lambda: _home(home)),
         ("disk", lambda: _disk(home)),
         ("clock", lambda: _clock(home)),
-        ("port of the gateway", lambda: _port(home, Settings().listen, as_typed("LISTEN", "--listen"), "the gateway")),
-        ("port of the page", lambda: _port(home, DEFAULT_ADDRESS, as_typed("PAGE", "--listen"), "the page")),
+        ("port of the gateway", lambda: _port(home, Settings().listen, "--listen", "the gateway")),
+        ("port of the page", lambda: _port(home, DEFAULT_ADDRESS, "--page", "the page")),
     ]
     if kafka:
         checks += [("cluster", lambda: _cluster(kafka)), (TOPIC, lambda: _offsets_topic(kafka))]
@@ -134,7 +133,7 @@ def _disk(home: Home) -> str:
 
 
 def _clock(home: Home) -> str:
-    if not home.is_local or not is_table(home.path / EFFECTS_FOLDER):
+    if not home.is_local or not is_table(home.path / EFFECTS.name):
         return f"not checked, since {home.shown} has no history on this disk."
     ((fact_at_ms,),) = ask(home.path, "SELECT max(at_ms) FROM effects", is_duckdbs=True).rows
     if fact_at_ms is not None and fact_at_ms > time.time() * 1000 + AHEAD_MS:

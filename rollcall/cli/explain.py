@@ -86,8 +86,8 @@ class Asked(NamedTuple):
     def counted_from(self, latest_ms: int) -> Asked:
         """Return it with its time. latest_ms: of the lines, ms since the epoch. Raises MomentError."""
         return self._replace(
-            from_ms=read_moment(self.since, lambda: latest_ms, "since").from_ms if self.since else -inf,
-            to_ms=read_moment(self.until, lambda: latest_ms, "until").to_ms if self.until else inf,
+            from_ms=read_moment(self.since, lambda: latest_ms, "--since").from_ms if self.since else -inf,
+            to_ms=read_moment(self.until, lambda: latest_ms, "--until").to_ms if self.until else inf,
         )
 
 
@@ -128,7 +128,7 @@ def _chosen(answer: Answer, files: Sequence[str], asked: Asked) -> tuple[list[Lo
         raise nothing_understood(answer.reads)
     known = [group.group_id for group in answer.groups]
     if asked.group_id and asked.group_id not in known:
-        raise no_such_group(asked.group_id, known, "these files" if len(files) > 1 else f"LOG={files[0]}")
+        raise no_such_group(asked.group_id, known, "these files" if len(files) > 1 else files[0])
     if asked.since or asked.until:
         asked = asked.counted_from(max(_all_times(answer), default=_now_ms()))
     groups = sorted(answer.groups, key=lambda group: (-trouble_of(group), group.group_id))
@@ -203,7 +203,7 @@ class _Followed:
         self.first_line = self.first_line or next(filter(None, lines), "")
         if REQUEST.decode() in self.first_line:
             raise UserError(
-                f"LOG={STANDARD_INPUT}: is {REQUEST_LOG}, and --follow follows what brokers and clients print; "
+                f"{STANDARD_INPUT}: is {REQUEST_LOG}, and --follow follows what brokers and clients print; "
                 "`rollcall shadow` follows a request log that grows."
             )
         if self._keeps_texts:

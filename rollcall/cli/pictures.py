@@ -24,7 +24,7 @@ from rollcall.answers.pictures.svg import Svg, svg_of
 from rollcall.answers.pictures.sweep import sweep
 from rollcall.answers.pictures.timeline import rebalance, timeline
 from rollcall.cli.why import explanation_of
-from rollcall.jobs.group_facts import asked_of, last_fact_ms, read_from_disk
+from rollcall.jobs.group_facts import GroupFacts
 from rollcall.programs.errors import UserError
 from rollcall.tables.home import Home
 
@@ -55,16 +55,16 @@ def scenes_of(
     group's own. Raises, in this order: PictureError for minutes; HomeError; NoSuchGroup; MomentError; PictureError.
     """
     if not 0 < minutes <= LONGEST_MINUTES:
-        raise PictureError(f"MINUTES={minutes:g}: is not between 0 and {LONGEST_MINUTES}.")
+        raise PictureError(f"--minutes {minutes:g}: is not between 0 and {LONGEST_MINUTES}.")
     place = home if isinstance(home, Home) else Home(home)
     _check_local(place)
-    read = read_from_disk(place, group_id)
+    facts = GroupFacts(place, group_id)
     at_ms = None if at is None else Moments(place).read(at).from_ms
     try:
-        period = latest_period(group_id, read, last_fact_ms(place, group_id), at_ms, minutes)
+        period = latest_period(group_id, facts.read, facts.last_ms(), at_ms, minutes)
     except NothingToShow as nothing:
         raise PictureError(str(nothing)) from None
-    asked, members = asked_of(place, group_id), timeline(period)
+    asked, members = facts.asked(), timeline(period)
     members = members if asked is None else with_lag(members, asked)
     return {"timeline": members, "ownership": ownership(period), "slack": heartbeat_slack(period)}
 
@@ -79,8 +79,9 @@ def rebalance_scenes(
     place = home if isinstance(home, Home) else Home(home)
     found = explanation_of(place, group_id, generation_id, at)
     _check_local(place)
-    scenes: dict[str, Lanes | Curves] = {"rebalance": rebalance(found, read_from_disk(place, group_id))}
-    asked = asked_of(place, group_id)
+    facts = GroupFacts(place, group_id)
+    scenes: dict[str, Lanes | Curves] = {"rebalance": rebalance(found, facts.read)}
+    asked = facts.asked()
     if asked is not None and found.cost is not None:
         scenes["lag"] = lag_around(found, found.cost, asked)
     return scenes
@@ -99,11 +100,11 @@ def sweep_of(file: Path) -> dict[str, Lanes | Curves]:
         rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
         return sweep(rows)
     except OSError as error:
-        raise PictureError(f"WHATIF={file}: cannot be read: {error.strerror}.") from None
+        raise PictureError(f"--whatif {file}: cannot be read: {error.strerror}.") from None
     except (ValueError, TypeError, KeyError):
-        raise PictureError(f"WHATIF={file}: does not hold the rows that make whatif leaves.") from None
+        raise PictureError(f"--whatif {file}: does not hold the rows that `rollcall whatif` leaves.") from None
     except NothingToShow as nothing:
-        raise PictureError(f"WHATIF={file}: {nothing}") from None
+        raise PictureError(f"--whatif {file}: {nothing}") from None
 
 
 def write_pictures(scenes: Mapping[str, Lanes | Curves], folder: Path, prefix: str) -> list[Path]:
@@ -114,7 +115,7 @@ def write_pictures(scenes: Mapping[str, Lanes | Curves], folder: Path, prefix: s
         for file, scene in files.items():
             file.write_text(svg_of(scene), encoding="utf-8")
     except OSError as error:
-        raise PictureError(f"OUT={folder}: cannot be written to: {error.strerror}.") from None
+        raise PictureError(f"--out {folder}: cannot be written to: {error.strerror}.") from None
     return list(files)
 
 
@@ -133,7 +134,7 @@ def draw(home: Home, asked: PictureOptions, folder: Path) -> list[Path]:
     if asked.whatif:
         return write_pictures(sweep_of(Path(asked.whatif)), folder, "whatif")
     if not asked.group_id:
-        raise PictureError("GROUP= names no group.")
+        raise PictureError("GROUP names no group.")
     return write_pictures(_scenes(home, asked), folder, file_name(asked.group_id))
 
 
@@ -141,7 +142,7 @@ def _scenes(home: Home, asked: PictureOptions) -> dict[str, Lanes | Curves]:
     if not asked.generation:
         return scenes_of(home, asked.group_id, asked.at or None, _minutes(asked.minutes))
     if not asked.generation.isdecimal():
-        raise PictureError(f"GENERATION={asked.generation}: is not a whole number.")
+        raise PictureError(f"--generation {asked.generation}: is not a whole number.")
     found = rebalance_scenes(home, asked.group_id, int(asked.generation))
     return {f"generation-{asked.generation}{'-lag' * (name == 'lag')}": scene for name, scene in found.items()}
 
@@ -150,4 +151,4 @@ def _minutes(text: str) -> float:
     try:
         return float(text) if text else DEFAULT_MINUTES
     except ValueError:
-        raise PictureError(f"MINUTES={text}: is not a number.") from None
+        raise PictureError(f"--minutes {text}: is not a number.") from None

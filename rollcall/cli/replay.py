@@ -23,11 +23,11 @@ from rollcall.inputs.request_log.lines.clock import zone_of
 from rollcall.jobs.log_config import WRITER
 from rollcall.jobs.spark.machine import this_machine
 from rollcall.programs.processes import Processes
+from rollcall.schemas.tables import OF_A_HISTORY
 from rollcall.shown.replay_report import tell_home
 from rollcall.tables.home import REPLAY, Home, HomeError
 from rollcall.tables.home_tables import open_effects, open_quarantine, open_requests
 
-FRESH = "FRESH=1"
 LITTLE_BYTES = 12 << 20
 """A shorter input is read before other processes could start."""
 _LEFT_BY_EARLIER_VERSIONS = ("records", "log", "topic")
@@ -37,10 +37,9 @@ def clear(home: Home) -> None:
     """Remove a replay's history. Raises HomeError: the home holds another kind."""
     kind = home.read_note().get("kind")
     if kind not in (REPLAY, None):
-        raise HomeError(f"{FRESH} clears a replay's history only, and {home.shown} holds a {kind} one.")
+        raise HomeError(f"--fresh clears a replay's history only, and {home.shown} holds a {kind} one.")
     earlier = [f"{home.location}/{name}" for name in _LEFT_BY_EARLIER_VERSIONS]
-    own = (home.requests, home.effects, home.quarantine, home.log_ends, home.fetches, home.checkpoint)
-    for folder in (*own, home.building.location, *earlier):
+    for folder in (*map(home.place_of, OF_A_HISTORY), home.checkpoint, home.building.location, *earlier):
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -56,7 +55,7 @@ def replay_home(home: Home, *, is_fresh: bool) -> Iterator[None]:
             clear(home)
         home.check_kind(REPLAY, WRITER)
         if Path(home.effects).exists():
-            raise HomeError(f"{home.shown} holds a replay already: {FRESH} clears it, or name another home.")
+            raise HomeError(f"{home.shown} holds a replay already: --fresh clears it, or name another home.")
         try:
             yield
         except BaseException:

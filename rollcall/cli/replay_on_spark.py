@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from rollcall.cli.replay import FRESH, replay_home
+from rollcall.cli.replay import replay_home
 from rollcall.inputs.not_understood import not_understood, tell_ignored
 from rollcall.inputs.printed.lines.files import comes_once
 from rollcall.inputs.replay.inputs import InputError, input_of
@@ -33,11 +33,11 @@ def replay_by_spark(
     """As `rollcall.cli.replay.replay`, for a log; the home may be in an object store. Raises UserError."""
     log_zone = zone_of(zone)
     for path in filter(comes_once, map(str, paths)):
-        raise InputError(f"LOG={path}: Spark cannot read it. Write it to a file, and name that.")
+        raise InputError(f"{path}: Spark cannot read it. Write it to a file, and name that.")
     made_of = input_of(paths, given, log_zone)
     if made_of.log is None or made_of.topic or made_of.printed:
         named = " ".join(map(str, paths))
-        raise InputError(f"LOG={named}: --engine spark replays one request log, --engine processes a dump as well.")
+        raise InputError(f"{named}: --engine spark replays one request log, --engine processes a dump as well.")
     if home.is_local:
         with replay_home(home, is_fresh=is_fresh):
             replayed = replay_on_spark(spark_session(_APP), home, made_of.log.files, given, log_zone, console)
@@ -47,7 +47,7 @@ def replay_by_spark(
         spark = spark_session(_APP)
         with held(spark, home, "a replay"):
             if not is_fresh and _holds_facts(spark, home):
-                raise HomeError(f"{home.shown} holds a history already: {FRESH} clears it, or name another home.")
+                raise HomeError(f"{home.shown} holds a history already: --fresh clears it, or name another home.")
             replayed = replay_on_spark(spark, home, made_of.log.files, given, log_zone, console)
     say_log(console, replayed)
     tell_home(console, home)

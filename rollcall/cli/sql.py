@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from rollcall.answers.moments import Moments
-from rollcall.answers.queries import ROWS_SHOWN, QueryError, check_home, check_query
+from rollcall.answers.queries import ROWS_SHOWN, QueryError, check_query
 from rollcall.answers.sql.engine import NoSuchName, NotEqual, NotParsed, ask, ask_table
 from rollcall.shown.plain_answers import FORMATS, write_answer
 from rollcall.tables.home import Home, NotReadHere
@@ -80,7 +80,6 @@ def _by_duckdb(
         raise QueryError(f'engine="{engine}": is not "spark".')
     check_query(query)
     moment = Moments(home).read(at) if at else None
-    check_home(home)
     with needing_spark('engine="spark"'), home.read_here() as here:
         return ask(here.path, query, None if moment is None else moment.from_ms)
 
@@ -110,13 +109,12 @@ def answer_query(
     writes; MomentError; HomeError; QueryError for what has no answer.
     """
     if form not in FORMATS:
-        raise QueryError(f"FORMAT={form}: is not one of {', '.join(FORMATS)}.")
+        raise QueryError(f"--format {form}: is not one of {', '.join(FORMATS)}.")
     if engine and engine not in ENGINES:
-        raise QueryError(f"ENGINE={engine}: is not one of {', '.join(ENGINES)}.")
+        raise QueryError(f"--engine {engine}: is not one of {', '.join(ENGINES)}.")
     check_query(query)
     moments = Moments(home)
     moment = moments.read(at) if at else None
-    check_home(home)
     out = sys.stdout if out is None else out
     if engine == "spark":
         from rollcall.jobs.spark.answering import answer
@@ -131,13 +129,12 @@ def answer_query(
 
 
 def _answer_by_duckdb(home: Home, query: str, until_ms: int | None, form: str, is_duckdbs: bool, out: TextIO) -> None:
-    with needing_spark("ENGINE=spark"), home.read_here() as here:
-        check_home(here)
+    with needing_spark("--engine spark"), home.read_here() as here:
         limit = ROWS_SHOWN + 1 if form == "table" else None
         try:
             answer = ask(here.path, query, until_ms, limit, is_duckdbs=is_duckdbs)
         except NotEqual as reason:
             if is_duckdbs and not isinstance(reason, NotParsed):
-                raise QueryError(f"ENGINE=duckdb: {str(reason).rstrip('.')}.") from None
+                raise QueryError(f"--engine duckdb: {str(reason).rstrip('.')}.") from None
             raise
         write_answer(answer, form, out)

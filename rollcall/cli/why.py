@@ -19,7 +19,7 @@ from rollcall.answers.why.explanation import Explanation, explain, with_cost
 from rollcall.answers.why.past import Read
 from rollcall.answers.why.sections import Line, lines_of
 from rollcall.history.rebalances import NoSuchRebalance, Span
-from rollcall.jobs.group_facts import asked_of, read_by_spark, read_from_disk
+from rollcall.jobs.group_facts import GroupFacts, read_by_spark
 from rollcall.programs.errors import UserError
 from rollcall.programs.terminal import Terminal
 from rollcall.programs.timestamps import iso_utc
@@ -66,8 +66,8 @@ def explanation_of(home: Home, group_id: str, generation_id: int | None = None, 
     span = None if at is None else _span(home, at)
     try:
         with home.read_here() as here:
-            found = _explained(group_id, read_from_disk(here, group_id), generation_id, span)
-            asked = asked_of(here, group_id)
+            facts = GroupFacts(here, group_id)
+            found, asked = _explained(group_id, facts.read, generation_id, span), facts.asked()
             return found if asked is None else with_cost(found, asked)
     except NotReadHere:
         from rollcall.jobs.spark.session import spark_session
@@ -108,11 +108,11 @@ def answer(home: Home, group_id: str, generation: str, at: str, form: str, *, sh
     Raises WhyError, naming what is wrong with the question, and as explanation_of does.
     """
     if not group_id:
-        raise WhyError("GROUP= names no group.")
+        raise WhyError("GROUP names no group.")
     if generation and at:
-        raise WhyError("GENERATION= and AT=: name one of them, not both.")
+        raise WhyError("--generation and --at: name one of them, not both.")
     if generation and not generation.isdecimal():
-        raise WhyError(f"GENERATION={generation}: is not a whole number.")
+        raise WhyError(f"--generation {generation}: is not a whole number.")
     found = explanation_of(home, group_id, int(generation) if generation else None, at or None)
     if form == "json":
         for line in lines_of(found, shows_evidence=shows_evidence):

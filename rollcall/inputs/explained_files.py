@@ -102,7 +102,7 @@ def _kind_of(file: str, unfit: dict[str, str]) -> FileKind:
     try:
         return kind_of(file)
     except DumpError as error:
-        unfit[file] = str(error).removeprefix(f"LOG={file}: ")
+        unfit[file] = str(error).removeprefix(f"{file}: ")
         return FileKind.UNKNOWN
 
 

@@ -39,7 +39,7 @@ def not_understood(
     files: Iterable[object], first_line: str = "", below: Iterable[str] = (), *, are_empty: bool = False
 ) -> NotUnderstood:
     """Return the error. first_line: of the one file there is. below: what is known of the files besides."""
-    named = f"LOG={' '.join(map(str, files))}:"
+    named = f"{' '.join(map(str, files))}:"
     if are_empty:
         return NotUnderstood(f"{named} the input is empty.")
     begins = f'; the first line is "{first_line}"' if first_line and is_text(first_line) else ""

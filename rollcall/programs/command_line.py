@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,7 +20,6 @@ from click.shell_completion import CompletionItem, shell_complete
 from rollcall.programs.errors import ConfigError, UserError
 from rollcall.programs.extras import SPARK, check_installed, missing_extra
 from rollcall.programs.running import run_program
-from rollcall.programs.typed import is_after_make
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -94,10 +92,6 @@ def _run(command: click.Command, name: str, arguments: list[str]) -> int | None:
         with command.make_context(name, arguments) as context:
             status: int | None = command.invoke(context)
             return status
-    except UserError as error:
-        if not is_after_make():
-            error.args = tuple(with_options(str(line), _innermost(context, command)) for line in error.args)
-        raise
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.Abort:
@@ -122,46 +116,6 @@ def _path(context: click.Context | None, name: str) -> str:
     return name if context is None else " ".join(filter(None, (context.command_path, context.invoked_subcommand)))
 
 
-def _innermost(context: click.Context | None, command: click.Command) -> click.Command:
-    """The subcommand that was called, or the command."""
-    if context is None or not isinstance(command, click.Group) or not context.invoked_subcommand:
-        return command
-    return command.get_command(context, context.invoked_subcommand) or command
-
-
-_MAKES_NAME = re.compile(r"(?<![^\s(`])([A-Z][A-Z_]*)=(?:([01])\b)?(?=(\S*))")
-_OTHER_NAMES = {"ROLLCALL_HOME": "HOME", FORMATS: "FORMATS", "FROM": "CLUSTER", "FILE": "LOG"}
-
-
-def with_options(sentence: str, command: click.Command) -> str:
-    """Return a sentence that names make's variables, `NAME=value`, with a command's own options and arguments."""
-
-    def spelt(found: re.Match[str]) -> str:
-        name, switch = _OTHER_NAMES.get(found[1], found[1]), found[2] or ""
-        value = found[3].strip(";:,.)") or found[3].startswith(("..", ".:"))  # These are folders.
-        param = next((param for param in command.params if name in _makes_names(param)), None)
-        if param is None:
-            return found[0]
-        if isinstance(param, click.Argument):
-            return switch or ("" if value else name)
-        assert isinstance(param, click.Option)
-        if param.is_flag:
-            return (param.secondary_opts if switch == "0" else param.opts)[0]
-        return f"{param.opts[0]} {switch}" if switch or value else param.opts[0]
-
-    return _MAKES_NAME.sub(spelt, sentence)
-
-
-def _makes_names(param: click.Parameter) -> set[str]:
-    return (
-        {(param.metavar or "").strip("[].")} if isinstance(param, click.Argument) else set(map(_makes_name, param.opts))
-    )
-
-
-def _makes_name(option: str) -> str:
-    return option.lstrip("-").replace("-", "_").upper()
-
-
 def examples(*lines: str) -> str:
     """The end of a command's help: lines that can be typed as they stand."""
     return "\n".join(["\b", "For example:", *(f"  {line}" for line in lines)])
@@ -178,7 +132,7 @@ class OneOf(click.ParamType[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Raises UserError, naming the words that it may be."""
         if value not in self.words:
-            option = "" if param is None else f"{_makes_name(param.opts[0])}="
+            option = "" if param is None else f"{param.opts[0]} "
             raise UserError(f"{option}{value}: is not one of {', '.join(self.words)}.")
         return str(value)
 
@@ -259,8 +213,13 @@ def formats_option(function: Decorated) -> Decorated:
 
 
 def use_formats(folder: str) -> None:
-    """Makes what reads logs, here and in children, take formats from a folder too. It must not be imported before."""
-    if folder:
+    """Makes what reads logs, here and in children, take formats from a folder too. It must not be imported before.
+
+    Raises UserError: the option names a folder that is not there.
+    """
+    if folder and folder != os.environ.get(FORMATS):
+        if not os.path.isdir(os.path.expanduser(folder)):
+            raise UserError(f"--formats {folder}: there is no such folder.")
         os.environ[FORMATS] = folder
 
 
@@ -300,7 +259,7 @@ def named_as_typed(places: Mapping[str, object]) -> Iterator[None]:
         name = next((name for name, setting in PLACES.items() if setting == error.key and places.get(name)), None)
         if name is None:
             raise
-        raise ConfigError(error.why, name.upper(), "" if error.value is None else error.value) from None
+        raise ConfigError(error.why, f"--{name}", error.value) from None
 
 
 _PLACES = (

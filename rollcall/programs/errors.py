@@ -19,10 +19,10 @@ class UserError(Exception):
 
 
 class ConfigError(UserError):
-    """A setting that cannot be used: `key=value: why`, or `key: why` if no value of it would do."""
+    """A setting that cannot be used: `key=value: why`, `--option value: why`, or `key: why` if no value would do."""
 
     def __init__(self, why: str, key: str = "", value: object = None) -> None:
-        named = key if value is None else f"{key}={value}"
+        named = key if value is None else f"{key}{' ' if key.startswith('--') else '='}{value}"
         super().__init__(f"{named}: {why}" if key else why)
         self.why, self.key, self.value = why, key, value
 

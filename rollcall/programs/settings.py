@@ -137,7 +137,7 @@ def read_file(path: Path) -> dict[str, str]:
 
 def read_words(words: Iterable[str]) -> dict[str, str]:
     """Return the pairs of `key=value` words of --set; a text may have several. Raises ConfigError."""
-    return read_pairs((word for text in words for word in text.split()), "SET=")
+    return read_pairs((word for text in words for word in text.split()), "--set ")
 
 
 def read_pairs(words: Iterable[str], option: str) -> dict[str, str]:

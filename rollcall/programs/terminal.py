@@ -5,6 +5,7 @@ Knows rich. Must not know what is printed.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -20,6 +21,9 @@ from rich.text import Text
 
 from rollcall.programs.columns import wrapped
 from rollcall.programs.visible import visible
+
+ROLLCALL = ".venv/bin/rollcall" if "MAKELEVEL" in os.environ else "rollcall"
+"""The command in lines to be copied: who uses make need not have it on the PATH."""
 
 
 class Terminal(Console):

@@ -52,7 +52,7 @@ class Moment(NamedTuple):
         return f"{utc_text(self.from_ms)} UTC"
 
 
-def read_moment(text: str, latest_ms: Callable[[], int] | None = None, option: str = "at") -> Moment:
+def read_moment(text: str, latest_ms: Callable[[], int] | None = None, option: str = "--at") -> Moment:
     """Return the millisecond, second, minute or day that a text names.
 
     latest_ms: the moment that texts without a date count from, ms since the epoch; None: they are refused. option: what
@@ -70,7 +70,7 @@ def read_moment(text: str, latest_ms: Callable[[], int] | None = None, option: s
 
 def _refused(option: str, text: str, why: str) -> MomentError:
     reason = f"invalid time; {why}."
-    return MomentError(f"{option.upper()}={text}: {reason}", reason)
+    return MomentError(f"{option} {text}: {reason}", reason)
 
 
 def _in_epoch(text: str) -> Moment | None:

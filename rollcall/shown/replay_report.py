@@ -19,8 +19,7 @@ from rollcall.history.rebalances import Rebalance
 from rollcall.history.words import moment
 from rollcall.inputs.request_log.parity import Difference, Parity
 from rollcall.inputs.request_log.recorded import OF_LAG, Tally, given_up
-from rollcall.programs.terminal import add_row, say, text_of
-from rollcall.programs.typed import as_typed
+from rollcall.programs.terminal import ROLLCALL, add_row, say, text_of
 from rollcall.schemas.causes import Cause, CauseCandidate
 from rollcall.schemas.effects import MemberWait
 from rollcall.shown.tables import show_table
@@ -30,7 +29,6 @@ NO_REQUEST = (
     "no request of a group is in it: looked for lines of a request log (`Completed request:`), for lines of brokers "
     "and clients about groups, and for a dump of __consumer_offsets"
 )
-SET = as_typed("SET=", "--set ")
 SHOWN_DIFFERENCES = 5
 SHOWN_REBALANCES = 40
 
@@ -64,7 +62,7 @@ def say_log(console: Console, replayed: Replayed) -> None:
     for line in log_lines(replayed.tally, replayed.seconds):
         say(console, line)
     for key, value in replayed.inferred.items():
-        say(console, f"  the log shows that the broker had {key}={value}; {SET.strip()} overrides it")
+        say(console, f"  the log shows that the broker had {key}={value}; --set overrides it")
     for line in session_lines(replayed.tally):
         say(console, line)
     if not replayed.tally.used:
@@ -78,7 +76,7 @@ def session_lines(tally: Tally) -> Iterator[str]:
         if bounds.likely_ms:
             yield (
                 f"  {group_id}: sessions end after {bounds.text}; its own consumer.session.timeout.ms is likely "
-                f"{bounds.likely_ms / 1000:g} s; {SET}groups.{group_id}.consumer.session.timeout.ms= overrides it"
+                f"{bounds.likely_ms / 1000:g} s; --set groups.{group_id}.consumer.session.timeout.ms= overrides it"
             )
 
 
@@ -149,12 +147,9 @@ def tell_home(console: Console, home: Home) -> None:
             console,
             f"  {moment(row.known_from_ms)}  {row.group_id}: {in_a_line(_rebalance(row), kind_of(row.group_type))}",
         )
-    query, home_named = '"select * from rebalances"', f"ROLLCALL_HOME={home.shown}"
-    sql = as_typed(f"make sql {home_named} Q={query}", f"rollcall sql --home {home.shown} {query}")
-    page = as_typed(f"make page {home_named}", f"rollcall page --home {home.shown}")
     say(console)
-    say(console, f"The history is in {home.shown}: {sql}")
-    say(console, f"To look at it in a browser: {page}")
+    say(console, f'The history is in {home.shown}: {ROLLCALL} sql --home {home.shown} "select * from rebalances"')
+    say(console, f"To look at it in a browser: {ROLLCALL} page --home {home.shown}")
 
 
 def _rebalance(row: SimpleNamespace) -> Rebalance:

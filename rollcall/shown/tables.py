@@ -16,7 +16,6 @@ from rich.text import Text
 
 from rollcall.answers.queries import ROWS_SHOWN
 from rollcall.programs.terminal import Terminal, text_of
-from rollcall.programs.typed import as_typed
 
 # Wide enough that a line sent to a file or a pipe is never broken.
 _UNBROKEN_WIDTH = 100_000
@@ -72,5 +71,5 @@ def _cell(value: str | None) -> Text:
 
 def _caption(count: int) -> str:
     if count > ROWS_SHOWN:
-        return f"the first {ROWS_SHOWN} rows, times in UTC; {as_typed('FORMAT=', '--format ')}csv or json gives all"
+        return f"the first {ROWS_SHOWN} rows, times in UTC; --format csv or json gives all"
     return f"{count} {'row' if count == 1 else 'rows'}, times in UTC"

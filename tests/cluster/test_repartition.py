@@ -98,7 +98,7 @@ def test_a_moved_home_answers_as_one_that_stayed(session: SparkSession, tmp_path
 def test_what_cannot_be_moved_stays_as_it_is_in_a_sentence(session: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(HomeError, match="does not exist"):
         repartition(Home(tmp_path / "nowhere"), 4)
-    with pytest.raises(HomeError, match=r"^PARTITIONS=0: is not between 1 and 10000\.$"):
+    with pytest.raises(HomeError, match=r"^--partitions 0: is not between 1 and 10000\.$"):
         repartition(Home(tmp_path), 0)
     with pytest.raises(HomeError, match="has not finished a batch yet"):
         repartition(Home(tmp_path), 4)

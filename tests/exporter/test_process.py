@@ -43,7 +43,7 @@ def test_a_home_is_served_in_both_formats(tmp_path: Path) -> None:
     ("words", "says"),
     [
         (["--home", "/no/such/home"], "/no/such/home does not exist"),
-        (["--listen", "0.0.0.0:9308"], "--listen=0.0.0.0:9308: others reach it and nobody has to authenticate"),
+        (["--listen", "0.0.0.0:9308"], "--listen 0.0.0.0:9308: others reach it and nobody has to authenticate"),
         (["--set", "rollcall.export.group=x"], "rollcall.export.group: is not a setting; did you mean"),
         (["--set", "rollcall.export.groups=("], "rollcall.export.groups=(: is not a regular expression"),
     ],

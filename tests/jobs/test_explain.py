@@ -88,7 +88,7 @@ def test_a_moment_counts_from_the_latest_line(since: str, rebalances: int, capsy
 
 @pytest.mark.parametrize("option", ["since", "until"])
 def test_a_moment_that_is_none_is_refused_before_a_file_is_read(option: str) -> None:
-    with pytest.raises(UserError, match=f"{option.upper()}=soon: invalid time"):
+    with pytest.raises(UserError, match=f"^--{option} soon: invalid time"):
         shown("no-such-file", **{option: "soon"})
 
 

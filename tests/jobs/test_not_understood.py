@@ -200,7 +200,7 @@ def test_a_group_that_is_not_there_is_an_error(group_id: str, says: str, capsys:
     assert main(["explain", str(KILLED), "--group", group_id]) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err == f"rollcall: --group {group_id}: no such group in {KILLED}; {says}\n"
+    assert said.err == f"rollcall: {group_id}: no such group in {KILLED}; {says}\n"
 
 
 @pytest.mark.parametrize("option", [("--since", "2027-01-01 00:00"), ("--until", "2020-01-01 00:00")])

@@ -85,8 +85,8 @@ def test_the_demo_stays_out_where_it_could_not_join_and_says_why(text: str, why:
     [
         ({"listen": "9092"}, "gateway.listen=9092: is not of the form host:port"),
         ({"topics": "work"}, "topics=work: 'work' is not of the form topic:partitions"),
-        ({"demo_seconds": "soon"}, "DEMO_SECONDS=soon: is not a number of seconds"),
-        ({"demo_seconds": "-1"}, "DEMO_SECONDS=-1: is not a number of seconds"),
+        ({"demo_seconds": "soon"}, "--demo-seconds soon: is not a number of seconds"),
+        ({"demo_seconds": "-1"}, "--demo-seconds -1: is not a number of seconds"),
         ({"conf": Path("nowhere.conf")}, "nowhere.conf: cannot be read"),
         ({"upstream": "kafka:9092", "topics": "work:4"}, "topics: the upstream has the topics"),
         ({"listen": "0.0.0.0:9092"}, "others reach it and nobody has to authenticate"),
@@ -103,9 +103,7 @@ def test_a_port_in_use_is_refused_with_what_would_help(name: str, other: str, tm
     with socket.create_server(("127.0.0.1", 0)) as taken:
         place = f"127.0.0.1:{taken.getsockname()[1]}"
         made = asked(home=str(tmp_path / "home"), **{name: place, other: "127.0.0.1:0"})
-        with pytest.raises(
-            ConfigError, match=f"nothing can listen on {place} .*: name another place with {name.upper()}="
-        ):
+        with pytest.raises(ConfigError, match=f"nothing can listen on {place} .*: name another place with --{name} "):
             made.refuse_what_is_in_use()
     made.refuse_what_is_in_use()
 

@@ -71,7 +71,7 @@ def test_where_there_are_users_a_password_is_asked_for(home: Path, tmp_path: Pat
 
 
 def test_beyond_loopback_users_and_tls_are_asked_for() -> None:
-    with pytest.raises(ConfigError, match=r"PAGE=0\.0\.0\.0:8080: others reach it"):
+    with pytest.raises(ConfigError, match=r"--page 0\.0\.0\.0:8080: others reach it"):
         PageSettings(listen=Address("0.0.0.0", 8080))
     with pytest.raises(ConfigError, match=r"needs gateway\.users and gateway\.ssl\.certificate"):
         PageSettings(listen=Address("10.1.2.3", 8080), users=Path("users"))

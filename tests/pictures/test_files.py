@@ -81,7 +81,7 @@ def test_a_sweep_is_drawn_from_the_rows_that_it_left(tmp_path: Path, capsys: pyt
     assert {"session.timeout.ms", "6,000", "9,000", "rebalances", "partitions moved"} <= set(found)
     file.write_text("not json\n")
     assert main(["pictures", "--whatif", str(file), "--out", str(tmp_path), ""]) == 2
-    assert capsys.readouterr().err.endswith("does not hold the rows that make whatif leaves.\n")
+    assert capsys.readouterr().err.endswith("does not hold the rows that `rollcall whatif` leaves.\n")
 
 
 @pytest.mark.parametrize("name", ["a$x^{$b", "$\\frac$", "<b>a</b>&lt;", "_a", "a\nb\x1b[2J\u202ec", "[x]"])

@@ -70,7 +70,7 @@ def test_what_began_before_the_picture_is_cut_and_everybody_is_at_work_unless_th
 
 
 def test_where_nobody_was_a_member_there_is_nothing_to_show() -> None:
-    with pytest.raises(NothingToShow, match=r"^GROUP=two: had no members then\.$"):
+    with pytest.raises(NothingToShow, match=r"^two: had no members then\.$"):
         period(two_members(), to_ms=500)
 
 

@@ -86,6 +86,6 @@ def test_a_folder_is_read_without_its_pipes(tmp_path: Path) -> None:
 
 
 def test_a_device_without_end_is_refused() -> None:
-    with pytest.raises(UserError, match="FILE=/dev/zero: is a device"):
+    with pytest.raises(UserError, match="/dev/zero: is a device"):
         files_of(["/dev/zero"])
     assert files_of(["/dev/null"]) == ["/dev/null"]

@@ -48,13 +48,13 @@ def test_a_moment_is_as_long_as_it_is_vague_and_in_utc_without_a_zone(
     "text", ["noon", "2026-02-30", "2026-03-01 25:00", "2026-03-01 03:12.5", "2026-03-0103:12", "-99999999d", "-1", ""]
 )
 def test_what_is_no_moment_is_refused_by_its_text(text: str) -> None:
-    with pytest.raises(MomentError, match=f"^SINCE={re.escape(text)}: invalid time; "):
-        read_moment(text, lambda: LATEST_MS, option="since")
-    with pytest.raises(MomentError, match=f"^AT={re.escape(text)}: invalid time; "):
+    with pytest.raises(MomentError, match=f"^--since {re.escape(text)}: invalid time; "):
+        read_moment(text, lambda: LATEST_MS, option="--since")
+    with pytest.raises(MomentError, match=f"^--at {re.escape(text)}: invalid time; "):
         read_moment(text, lambda: LATEST_MS)
 
 
 @pytest.mark.parametrize("text", ["now", "-1h", "03:12", "today"])
 def test_without_a_history_a_moment_needs_its_date(text: str) -> None:
-    with pytest.raises(MomentError, match=f"^AT={re.escape(text)}: invalid time; it needs a date here"):
+    with pytest.raises(MomentError, match=f"^--at {re.escape(text)}: invalid time; it needs a date here"):
         read_moment(text)

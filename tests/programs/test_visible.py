@@ -55,11 +55,11 @@ def test_json_keeps_its_data() -> None:
 
 def test_a_sentence_to_the_user_stays_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     def main() -> None:
-        raise UserError("GROUP=a\nrollcall: all is well\x1b[2A: the home knows no such group")
+        raise UserError("a\nrollcall: all is well\x1b[2A: the home knows no such group")
 
     assert run_program(main) == 2
     said = capsys.readouterr().err
-    assert said == "rollcall: GROUP=a\\nrollcall: all is well\\x1b[2A: the home knows no such group\n"
+    assert said == "rollcall: a\\nrollcall: all is well\\x1b[2A: the home knows no such group\n"
 
 
 def test_an_error_may_have_lines_below_its_sentence(capsys: pytest.CaptureFixture[str]) -> None:

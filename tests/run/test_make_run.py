@@ -102,7 +102,7 @@ def test_the_demo_shows_its_story_beside_a_consumer_of_ones_own_and_ctrl_c_leave
     os.killpg(process.pid, signal.SIGINT)
     _, reported, complaints = process.ended()
     assert f"The tables are in {home}" in reported, complaints
-    assert 'make sql Q="select' in reported
+    assert '.venv/bin/rollcall sql "select' in reported
     assert "│ audit" in reported
     until_all_ended(started, home)
     effects = DeltaTable(str(home / "effects")).to_pyarrow_table(columns=["request_id", "effect"])
@@ -133,9 +133,9 @@ def test_the_demo_ends_by_itself(tmp_path: Path) -> None:
     ("environ", "complaint"),
     [
         ({}, "cannot be a home"),
-        ({"LISTEN": "9092"}, "LISTEN=9092: is not of the form host:port"),
-        ({"PAGE": "8080"}, "PAGE=8080: is not of the form host:port"),
-        ({"PAGE": "0.0.0.0:8080"}, "PAGE=0.0.0.0:8080: others reach it, so it needs gateway.users"),
+        ({"LISTEN": "9092"}, "--listen 9092: is not of the form host:port"),
+        ({"PAGE": "8080"}, "--page 8080: is not of the form host:port"),
+        ({"PAGE": "0.0.0.0:8080"}, "--page 0.0.0.0:8080: others reach it, so it needs gateway.users"),
         ({"CONF": "no/such.conf"}, "no/such.conf: cannot be read"),
     ],
 )

@@ -180,7 +180,7 @@ def test_what_does_not_go_with_a_brokers_own_log_is_refused(tmp_path: Path, caps
     other.write_bytes(b"".join(LINES))
     finish(started(Home(home), log))
     Home(home).check_kind("shadow of a broker's log", "driver")
-    assert f"follows {log}, not {other}" in asked(capsys, str(other), "--home", home)
+    assert f"follows the log {log}, not {other}" in asked(capsys, str(other), "--home", home)
 
 
 class PrintedShadow(Shadow):

@@ -126,5 +126,5 @@ def test_a_mistake_is_one_sentence(
 
 def test_settings_may_stand_in_one_text() -> None:
     assert read_words(["a=1 b=2", "c=3"]) == {"a": "1", "b": "2", "c": "3"}
-    with pytest.raises(ConfigError, match="SET=a"):
+    with pytest.raises(ConfigError, match="--set a"):
         read_words(["a"])

@@ -86,7 +86,7 @@ def test_a_syntax_error_says_its_place_and_starts_no_spark(
     monkeypatch.setitem(sys.modules, "rollcall.jobs.spark.answering", None)
     with pytest.raises(QueryError, match=re.escape(f"query: {says}")) as refused:
         answer_query(Home(home), query)
-    assert str(refused.value).endswith(" If Spark knows this syntax, use ENGINE=spark.")
+    assert str(refused.value).endswith(" If Spark knows this syntax, use --engine spark.")
     with pytest.raises(QueryError, match=re.escape(f"query: {says}")):
         frame_of(home, query)
 
@@ -103,7 +103,7 @@ def test_a_syntax_error_says_its_place_and_starts_no_spark(
 def test_spark_never_starts_unasked(home: Path, monkeypatch: pytest.MonkeyPatch, query: str, why: str) -> None:
     monkeypatch.setitem(sys.modules, "rollcall.jobs.spark.answering", None)
     sentence = re.escape(f"query: this needs Spark, because of {why}: use ")
-    with pytest.raises(QueryError, match=rf"^{sentence}ENGINE=spark\.$"):
+    with pytest.raises(QueryError, match=rf"^{sentence}--engine spark\.$"):
         answer_query(Home(home), query)
     for answer in (frame_of, table_of):
         with pytest.raises(QueryError, match=rf'^{sentence}engine="spark"\.$'):
@@ -163,6 +163,12 @@ def test_every_form(home: Path) -> None:
             "leader_epoch, metadata, committed_at, member_id (line 1, position 15).",
         ),
         ("select o.size from offsets o", "query: The column `o.size` cannot be found; there are group_id, topic, "),
+        (
+            "select members from groups",
+            "query: The column `members` cannot be found; there are group_id, group_type, state, generation_id, "
+            "protocol_type, protocol_name, leader_id, member_count, pending_member_count, next_deadline_at, "
+            "state_since, created_at, found_at, updated_at (line 1, position 8).",
+        ),
     ],
 )
 def test_a_name_that_is_not_there_is_reported_at_once_with_those_that_are(
@@ -181,7 +187,7 @@ def test_one_engine_alone_says_so_where_it_cannot_answer(home: Path, capsys: pyt
     )
     assert main([*arguments, "duckdb", "--format", "csv", "from groups select group_id, len([1, 2]) as n"]) == 0
     assert capsys.readouterr().out == "group_id,n\ntwo,2\n"
-    with pytest.raises(QueryError, match=r"^ENGINE=presto: is not one of duckdb, spark\.$"):
+    with pytest.raises(QueryError, match=r"^--engine presto: is not one of duckdb, spark\.$"):
         answer_query(Home(home), "select 1", engine="presto")
 
 

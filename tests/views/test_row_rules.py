@@ -216,7 +216,7 @@ def test_what_is_broken_is_printed_with_its_first_rows(home: Path, capsys: pytes
 
 def test_an_engine_that_cannot_answer_is_a_sentence(home: Path) -> None:
     rule = RowRule("unknown", "It asks what DuckDB does not.", "SELECT raise_error('no') AS x FROM groups")
-    with pytest.raises(QueryError, match=r"this needs Spark, because of raise_error\(\): use ENGINE=spark"):
+    with pytest.raises(QueryError, match=r"this needs Spark, because of raise_error\(\): use --engine spark"):
         answer_check(Home(home), "text", "duckdb", [rule])
 
 

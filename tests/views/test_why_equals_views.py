@@ -124,5 +124,5 @@ def test_a_question_without_an_answer_is_refused_in_a_session_too(spark: SparkSe
     write_effects(tmp_path, {story.group_id: story.rows for story in stories()})
     with pytest.raises(NoSuchGroup, match="did you mean expired"):
         explain_rebalance(spark, tmp_path, "expird")
-    with pytest.raises(WhyError, match="GENERATION=9"):
+    with pytest.raises(WhyError, match="--generation 9"):
         explain_rebalance(spark, tmp_path, "expired", generation_id=9)

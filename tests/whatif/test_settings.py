@@ -1,4 +1,4 @@
-"""SET= of a what-if: what it means, and what is refused by name."""
+"""--set of a what-if: what it means, and what is refused by name."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def test_a_list_is_swept_in_its_own_order() -> None:
 @pytest.mark.parametrize(
     ("text", "refusal"),
     [
-        ("", "SET= names nothing to try"),
-        ("session.timeout.ms", "SET=session.timeout.ms: is not of the form key=value"),
+        ("", "--set names nothing to try"),
+        ("session.timeout.ms", "--set session.timeout.ms: is not of the form key=value"),
         ("sesion.timeout.ms=6000", "sesion.timeout.ms=6000: is not a setting that can be tried; known are assignor, "),
         ("group.id=x", "group.id=x: is not a setting that can be tried"),
         ("topics=t:3", "topics=t:3: is not a setting that can be tried"),

@@ -92,7 +92,7 @@ def period_of(group_id: str, read: Read, from_ms: int, to_ms: int) -> Period:
     past = past_of(read, to_ms)
     memberships = [one for one in past.memberships if one.is_member_in(from_ms, to_ms)]
     if not memberships:
-        raise NothingToShow(f"GROUP={group_id}: had no members then.")
+        raise NothingToShow(f"{group_id}: had no members then.")
     facts = past.around(read, from_ms, max(from_ms - LONGEST_SESSION_MS, 0), to_ms)
     shown = [one for one in past.rebalances if one.ended_at_ms is None or one.ended_at_ms >= from_ms]
     names, colours = Names(memberships), colours_of(past.memberships)

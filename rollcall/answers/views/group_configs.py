@@ -23,7 +23,7 @@ GROUP_CONFIGS = View(
         Column("client_id", "string", "whose request changed it, null where a recording shows no request"),
         Column("client_host", "string", "from where"),
         Column("principal", "string", "who authenticated there, where known"),
-        Column("is_inferred", "boolean", "no request set it: it was inferred, or given by SET="),
+        Column("is_inferred", "boolean", "no request set it: it was inferred, or given by --set"),
         Column("why", "string", "what it was inferred from, where it was"),
     ),
     sql=f"""--sql

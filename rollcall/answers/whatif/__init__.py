@@ -5,7 +5,7 @@
     inferred_schedules.py  what was seen -> when it started, stalled, polled late, ended
     schedules.py           the shapes: what each process did on its own, not because of the coordinator, and its terms:
                            protocol, topics, assignors and timeouts, by its requests
-    changes.py             SET= -> what is changed, one value or a sweep
+    changes.py             --set -> what is changed, one value or a sweep
     play.py                schedules under a setting -> the pure clients and the pure coordinator in virtual time
     outcome.py             the figures of a run, recorded or played, by the same rules from its effects
     fidelity.py            how well the baseline equals the recording

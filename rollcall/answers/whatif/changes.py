@@ -1,4 +1,4 @@
-"""`SET="session.timeout.ms=30000 static=true"`: what is changed in the recorded world, under Kafka's keys.
+"""`--set "session.timeout.ms=30000 static=true"`: what is changed in the recorded world, under Kafka's keys.
 
     key=value               in every setting that is tried
     key=6000..60000/8       a sweep: eight values from 6000 to 60000
@@ -123,7 +123,7 @@ def trial_of(texts: Iterable[str]) -> Trial:
     for pair_text in (piece for text in texts for piece in text.split()):
         pair = split_pair(pair_text)
         if pair is None:
-            raise SettingError(f"SET={pair_text}: is not of the form key=value")
+            raise SettingError(f"--set {pair_text}: is not of the form key=value")
         key, text = pair
         name = ALIASES.get(key, key)
         if name not in BROKER | CLIENT | {STATIC} and not name.startswith(PREFIX):
@@ -133,7 +133,7 @@ def trial_of(texts: Iterable[str]) -> Trial:
             raise SettingError(f"{key}={text}: is given twice")
         chosen[name] = _values(key, text)
     if not chosen:
-        raise SettingError('SET= names nothing to try, such as SET="session.timeout.ms=30000"')
+        raise SettingError('--set names nothing to try, such as --set "session.timeout.ms=30000"')
     swept = [name for name, values in chosen.items() if len(values) > 1]
     if len(swept) > 1:
         raise SettingError(f"{swept[1]}={','.join(chosen[swept[1]])}: {swept[0]} is swept already, one key may be")

@@ -226,11 +226,11 @@ def explain(
     them, or - for standard input. Nothing needs to be prepared, and no home is written. Times are
     those of the lines, in UTC where their zone is known. A moment without a date counts from the latest line.
     """
-    options = {"--follow": follow, f"FORMAT={form}": form != "text", f"GROUP={group}": group, f"SINCE={since}": since}
-    options |= {f"UNTIL={until}": until, "EVIDENCE=1": evidence}
+    options = {"--follow": follow, f"--format {form}": form != "text", f"--group {group}": group}
+    options |= {f"--since {since}": since, f"--until {until}": until, "--evidence": evidence}
     other = next((name for name, is_given in options.items() if is_given), "")
     if unknown and other:
-        raise UserError(f"UNKNOWN=1 prints TOML of whole files: it cannot be combined with {other}.")
+        raise UserError(f"--unknown prints TOML of whole files: it cannot be combined with {other}.")
     use_formats(formats)
     with _uncollected():
         from rollcall.cli.explain import Asked, explain_as_they_come
@@ -246,4 +246,4 @@ def explain(
     elif files == (STANDARD_INPUT,):
         explain_as_they_come(arriving_lines(sys.stdin.fileno()), asked, form, console)
     else:
-        raise UserError(f"LOG={' '.join(files)}: --follow reads only standard input: use - as LOG.")
+        raise UserError(f"{' '.join(files)}: --follow reads only standard input: use - as LOG.")

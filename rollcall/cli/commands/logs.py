@@ -125,13 +125,11 @@ def shadow(
     of_the_broker = [word for text in given for word in text.split() if not word.startswith("groups.")]
     if not logs and (zone != "UTC" or of_the_broker):
         raise UserError(
-            f"FROM={clusters[0]}: ZONE= and SET= of a broker are said of a request log, and this is a cluster: "
-            "SET= takes only groups.GROUP.KEY."
+            f"{clusters[0]}: --zone and --set of a broker are said of a request log, and this is a cluster: "
+            "--set takes only groups.GROUP.KEY."
         )
     if not clusters and (conf or not offsets):
-        raise UserError(
-            f"LOG={logs[0]}: CONF= and OFFSETS= are said of a cluster, kafka://host:port, and this is a log."
-        )
+        raise UserError(f"{logs[0]}: --conf and --offsets are said of a cluster, kafka://host:port, and this is a log.")
     with left_out("pandas"):
         from rollcall.cli.shadow.command import FollowedInputs, follow
         from rollcall.programs.settings import read_words

@@ -22,7 +22,7 @@ from rollcall.tables.home import DEFAULT_HOME, Home
 
 TOPICS = "topics"
 NOWHERE = "0"
-"""The value of PAGE= for no page."""
+"""The value of --page for no page."""
 _LOCALHOST = "127.0.0.1"
 
 
@@ -55,9 +55,9 @@ class Choices:
         with self.home.locked("make run"):
             pass
         if self.settings is not None:
-            refuse_unusable(self.settings.listen, "LISTEN")
+            refuse_unusable(self.settings.listen, "--listen")
             if self.settings.metrics_listen is not None:
-                refuse_unusable(self.settings.metrics_listen, "METRICS")
+                refuse_unusable(self.settings.metrics_listen, "--metrics")
 
 
 class RunOptions(NamedTuple):
@@ -137,7 +137,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = math.nan
     if math.isnan(seconds) or seconds < 0:
-        raise ConfigError("is not a number of seconds", "DEMO_SECONDS", text)
+        raise ConfigError("is not a number of seconds", "--demo-seconds", text)
     return seconds
 
 

@@ -29,8 +29,7 @@ from rollcall.jobs.spark.archive import NICED
 from rollcall.programs.child_python import module_command, module_environment
 from rollcall.programs.errors import UserError
 from rollcall.programs.guardian import guard
-from rollcall.programs.terminal import Teller, Terminal
-from rollcall.programs.typed import as_typed
+from rollcall.programs.terminal import ROLLCALL, Teller, Terminal
 from rollcall.serve.gateway.settings import Settings
 from rollcall.tables.home import DEFAULT_HOME, LOGS_FOLDER, Home, HomeError
 from rollcall.tables.versions import is_table
@@ -116,10 +115,8 @@ class Run:
     def tell_where(self) -> None:
         """Prints where the tables are and, unless SIGTERM ended the run, one answer in SQL."""
         self._teller.say(f"The tables are in {self._home.shown} (requests, effects, quarantine).")
-        home = "" if self._home.shown == DEFAULT_HOME else self._home.shown
-        after_make = f'make sql Q="{QUESTION}"' + (f" ROLLCALL_HOME={home}" if home else "")
-        else_typed = f'rollcall sql "{QUESTION}"' + (f" --home {home}" if home else "")
-        self._teller.say(f"Ask again: {as_typed(after_make, else_typed)}")
+        home = "" if self._home.shown == DEFAULT_HOME else f" --home {self._home.shown}"
+        self._teller.say(f'Ask again: {ROLLCALL} sql "{QUESTION}"{home}')
         if not self._was_terminated:
             sql = module_command("rollcall", "sql", "--home", self._home.location, QUESTION)
             subprocess.run(sql, check=False, stderr=subprocess.DEVNULL, env=module_environment())
@@ -171,7 +168,7 @@ class Run:
         if address is None:
             return
         topics = ", ".join(f"{topic} ({count})" for topic, count in settings.topics.items())
-        topics = topics or f"none, see {as_typed('TOPICS=', '--topics')}"
+        topics = topics or "none, see --topics"
         self._teller.say(f"Kafka's clients join on {address}; topics and their partitions: {topics}.")
         if self._choices.why_no_demo:
             self._teller.say(f"The demo fleet stays out: {self._choices.why_no_demo}.")

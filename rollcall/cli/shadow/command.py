@@ -26,7 +26,6 @@ from rich.console import Console
 
 from rollcall.inputs.file_kinds import FileKind, kind_of
 from rollcall.inputs.following.following import COMMIT_EVERY_S, Following
-from rollcall.inputs.following.lag_lines import LagLines
 from rollcall.inputs.following.printed_source import PrintedKept, PrintedSource, find_printed
 from rollcall.inputs.following.request_source import RequestSource, ShadowState, find_kept, new_kept
 from rollcall.inputs.following.source import Followed, Tail
@@ -148,10 +147,10 @@ def follow(home: Home, asked: FollowedInputs, console: Console) -> int:
         if asked.cluster:
             return _follow_cluster(home, asked, config, sessions, console, ends)
         opened = _open(home, find_printed(home) if asked.is_printed else find_kept(home), asked, console)
-        ends.callback(opened.tail.close)
         finish_earlier(home, opened.kept)
         program = ShadowProgram(home, console)
         source = _source(home, *opened, program, config)
+        ends.callback(source.close)
         return _follow_source(home, source, shadow_config({}), program)
 
 
@@ -170,8 +169,6 @@ def _follow_cluster(
     if asked.log:
         kept = take_over_both(home, kind, config) or find_both(home, kind) or kept
     opened = _open(home, kept.log, asked, console) if asked.log else None
-    if opened is not None:
-        ends.callback(opened.tail.close)
     with console.status("asking the cluster"):
         followed = FollowedTopic(home, config, has_commits=asked.has_commits)
     program = ShadowProgram(home, console)
@@ -186,6 +183,7 @@ def _follow_cluster(
         opened.kept.learn_version(followed.kafka_version)
     merging = MergingFeed(kept.merging, kind.rule, followed.cluster.names, config.log_hold_ms)
     log = _source(home, *opened, program, config, is_beside=True)
+    ends.callback(log.close)
     both = BothSource(kind, log, topic, merging, config.log_hold_ms)
     return _follow_source(home, both, config, program, followed.samplers())
 
@@ -217,7 +215,7 @@ def _open(home: Home, found: ShadowState | PrintedKept | None, asked: FollowedIn
     kept = kept_of(home, found, log, asked.zone, asked.given, console)
     lines = tail_of(kept)
     home.check_kind(asked.kind, WRITER)
-    return _Opened(kept, LagLines(lines, home.path))
+    return _Opened(kept, lines)
 
 
 def _source(
@@ -260,16 +258,16 @@ def _printed_or_not(home: Home, asked: FollowedInputs) -> FollowedInputs:
         return asked
     of_the_broker, of_groups = split_given(asked.given)
     if of_the_broker or (of_groups and not asked.cluster):
-        what = "SET= of a broker" if asked.cluster else "SET="
-        raise UserError(f"LOG={asked.log}: is what a broker prints on its own; {what} is said of a request log.")
+        what = "--set of a broker" if asked.cluster else "--set"
+        raise UserError(f"{asked.log}: is what a broker prints on its own; {what} is said of a request log.")
     return replace(asked, is_printed=True)
 
 
 def _check_same(home: Home, kept: ShadowState | PrintedKept, log: str, zone: str) -> None:
     """Raises HomeError: the home follows another log, or one in another zone."""
-    for what, was, wanted in (("LOG", kept.log, log), ("ZONE", kept.zone, zone)):
+    for what, was, wanted in (("log", kept.log, log), ("zone", kept.zone, zone)):
         if was != wanted:
-            raise HomeError(f"{home.shown} follows {what}={was}, not {wanted}: name another home.")
+            raise HomeError(f"{home.shown} follows the {what} {was}, not {wanted}: name another home.")
 
 
 def tail_of(kept: ShadowState) -> LogTail:

@@ -32,7 +32,7 @@ def topic_config(source: str, conf: Path | None) -> JobConfig:
         servers = ",".join(servers_of(source))
     except ValueError:
         form = f"is not of the form {CLUSTER_SCHEME}host:port or {CLUSTER_SCHEME}host:port,host:port"
-        raise ConfigError(form, "FROM", source) from None
+        raise ConfigError(form, source) from None
     return load_config(
         conf,
         {
@@ -55,7 +55,7 @@ class FollowedTopic:
         options = dict(config.kafka_options)
         servers = options["kafka.bootstrap.servers"]
         self.settings = client_settings(options)
-        self.cluster = FollowedCluster(self.settings, f"FROM={CLUSTER_SCHEME}{servers}")
+        self.cluster = FollowedCluster(self.settings, f"{CLUSTER_SCHEME}{servers}")
         check_cluster(home, self.cluster.open(), has_commits=has_commits)
         self.kafka_version = answered_version(self.settings)
         taken_for = "" if self.kafka_version is None else f", taken for Kafka {self.kafka_version},"
@@ -101,6 +101,6 @@ def check_cluster(home: Home, cluster_id: str, *, has_commits: bool) -> None:
             f"{home.shown} follows the cluster {note['cluster_id']}, and this is {cluster_id}: name another home."
         )
     if note.setdefault("has_commits", has_commits) is not has_commits:
-        was = "with" if note["has_commits"] else "without"
-        raise HomeError(f"{home.shown} was begun {was} commits: keep OFFSETS=, or name another home.")
+        was, option = ("with", "--offsets") if note["has_commits"] else ("without", "--no-offsets")
+        raise HomeError(f"{home.shown} was begun {was} commits: keep {option}, or name another home.")
     home.write_note(note)

@@ -15,7 +15,6 @@ from rich.table import Table
 from rollcall.answers.whatif.answer import WhatIfAnswer, assumptions, share_of, total
 from rollcall.history.words import second
 from rollcall.programs.terminal import add_row, say, text_of
-from rollcall.programs.typed import as_typed
 from rollcall.shown.tables import show_table
 
 SHOWN_GROUPS = 12
@@ -90,7 +89,7 @@ def _say_recording(console: Console, report: Report) -> None:
         f"{len(recording.schedules)} groups, {processes} processes; {plays} plays in {report.seconds:.1f} s",
     )
     for key, value in report.inferred.items():
-        say(console, f"  the log shows that the broker had {key}={value}; {as_typed('WAS=', '--was')} overrides it")
+        say(console, f"  the log shows that the broker had {key}={value}; --was overrides it")
     for group_id, reason in recording.left_out.items():
         say(console, f"  not played: {group_id}, {reason}")
     if recording.moved:

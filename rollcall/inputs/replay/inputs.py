@@ -73,7 +73,7 @@ class LogInput:
         for lines in log.unfit():
             unfit.write("quarantine", quarantine_of_lines(lines))
         self.replayed = Replayed(log.tally, Parity(), log.survey.inferred(self._given), 0.0)
-        of_lag = self.files, self._zone, work.folder
+        of_lag = self.files, self._zone, log.survey.topic_names, work.folder
         self._end_lag = work.pool.begin(write_lag, *of_lag) if log.tally.of_lag else lambda: None
         return unfit.files
 
@@ -215,7 +215,7 @@ def input_of(paths: Sequence[Path], given: Mapping[str, str], zone: ZoneInfo) ->
     """
     for path in paths:
         if str(path) != STANDARD_INPUT and not path.exists():
-            raise InputError(f"LOG={path}: there is no such file or folder.")
+            raise InputError(f"{path}: there is no such file or folder.")
     kinds = {file: kind_of(file) for file in files_of([*map(str, paths)])}
     logs, dumps, printed, unknown = (
         [file for file, kind in kinds.items() if kind is one]
@@ -228,11 +228,11 @@ def input_of(paths: Sequence[Path], given: Mapping[str, str], zone: ZoneInfo) ->
     with_dumps = [path for path in paths if any(path in (place, *place.parents) for place in map(Path, dumps))]
     if len(with_dumps) > 1:
         raise InputError(
-            f"LOG={' '.join(map(str, with_dumps))}: names {len(with_dumps)} dumps of __consumer_offsets. One is "
+            f"{' '.join(map(str, with_dumps))}: names {len(with_dumps)} dumps of __consumer_offsets. One is "
             "replayed: put the files of one topic into a folder."
         )
     if given and not dumps and not logs:
-        raise InputError(f"SET={next(iter(given))}: is said of a request log or a dump, and {printed[0]} is neither.")
+        raise InputError(f"--set {next(iter(given))}: is said of a request log or a dump, and {printed[0]} is neither.")
     topic = TopicInput([*map(path_of, dumps)], given) if dumps else None
     log = LogInput(in_order(_labels(logs, paths), zone), given, zone, printed) if logs else None
     return Input(log, topic, PrintedInput(printed, zone) if printed else None, unknown)

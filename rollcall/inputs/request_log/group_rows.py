@@ -17,7 +17,7 @@ from rollcall.schemas.heartbeat_runs import RunPacker
 from rollcall.schemas.messages import HeartbeatRequest, HeartbeatResponse, HeartbeatRunRequest, StreamRequest
 
 LONGEST_MS = 5_000
-"""The longest run, as in a gateway: a view AT= a moment lacks the run that is open then."""
+"""The longest run, as in a gateway: a view --at a moment lacks the run that is open then."""
 
 
 class OpenRun:

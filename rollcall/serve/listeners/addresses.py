@@ -91,5 +91,5 @@ def refuse_unusable(address: Address, another: str, who: str = "the gateway") ->
     except OSError as error:
         raise ConfigError(
             f"{who} cannot start: nothing can listen on {address} ({error.strerror}): "
-            f"name another place with {another}=host:port."
+            f"name another place with {another} host:port."
         ) from None

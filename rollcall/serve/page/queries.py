@@ -18,7 +18,6 @@ from markupsafe import Markup, escape
 from rollcall.answers.sql.engine import Answer, NoSuchName, NotEqual, NotParsed, NotSelect, ask
 from rollcall.answers.sql.written import csv_lines, for_people, json_lines
 from rollcall.programs.errors import UserError
-from rollcall.programs.typed import as_typed
 from rollcall.serve.page import shown
 
 MOST_ROWS = 10_000
@@ -27,9 +26,6 @@ MOST_CELLS = 500_000
 MOST_BYTES = 16_000_000
 """An answer's rows end before it is longer than this, as text."""
 LONGEST_QUERY = 20_000
-SQL = as_typed("make sql", "rollcall sql")
-"""What answers where the page does not."""
-SPARK = as_typed("make sql ENGINE=spark", "rollcall sql --engine spark")
 
 
 class QueryRefused(UserError):
@@ -66,7 +62,8 @@ def answer(home: Path, query: str, until_ms: int | None, form: str) -> Written:
     except NotEqual as error:
         if isinstance(error.__context__, duckdb.OutOfMemoryException):
             raise _too_large() from None
-        raise QueryRefused(f"This needs Spark, because of {str(error).rstrip('.')}: use {SPARK}.") from None
+        because = str(error).rstrip(".")
+        raise QueryRefused(f"This needs Spark, because of {because}: use rollcall sql --engine spark.") from None
     except NoSuchName as error:
         raise QueryRefused(str(error)) from None
     except RecursionError:
@@ -76,7 +73,7 @@ def answer(home: Path, query: str, until_ms: int | None, form: str) -> Written:
 
 
 def _too_large() -> QueryRefused:
-    return QueryRefused(f"The query needs more memory than the page gives to one. {SQL} has no such limit.")
+    return QueryRefused("The query needs more memory than the page gives to one. rollcall sql has no such limit.")
 
 
 Form = Callable[[Answer], Iterator[str]]

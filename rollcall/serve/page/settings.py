@@ -30,8 +30,8 @@ class PageSettings(ListenerSecurity):
         if self.listen.is_loopback:
             return
         if self.users is None or self.ssl_certificate is None:
-            needs = "others reach it, so it needs gateway.users and gateway.ssl.certificate in CONF=."
-            raise ConfigError(needs, "PAGE", self.listen)
+            needs = "others reach it, so it needs gateway.users and gateway.ssl.certificate in the file of --conf."
+            raise ConfigError(needs, "--page", self.listen)
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -48,4 +48,4 @@ def settings_of(listen: str, pairs: Mapping[str, str]) -> PageSettings:
     """The page's settings: where it listens; of the settings file, the gateway's users and TLS. Raises ConfigError."""
     shared = {KEYS[name].name for name in _SHARED}
     texts = {key: text for key, text in pairs.items() if key in shared}
-    return from_texts(PageSettings, texts, listen=parse_address("PAGE", listen))
+    return from_texts(PageSettings, texts, listen=parse_address("--page", listen))

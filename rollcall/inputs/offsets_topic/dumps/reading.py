@@ -74,7 +74,7 @@ def format_of(path: Path) -> Format | None:
         return None
     if form is None and lines > 0:
         raise DumpError(
-            f"LOG={path}: a JSON formatter of kafka-console-consumer wrote it, which leaves out when a record was "
+            f"{path}: a JSON formatter of kafka-console-consumer wrote it, which leaves out when a record was "
             "written and where it stands: use the default formatter, as docs/offsets-topic.md says"
         )
     return form
@@ -192,7 +192,7 @@ class Dump:
                 found.append((_first(path, form), -path.stat().st_size, path, form))
         if not found:
             raise DumpError(
-                f"LOG={' '.join(map(str, self.files))}: holds no record of __consumer_offsets in a format that is known"
+                f"{' '.join(map(str, self.files))}: holds no record of __consumer_offsets in a format that is known"
             )
         return [(path, form) for *_, path, form in sorted(found, key=lambda one: (*one[:2], str(one[2])))]
 
@@ -237,4 +237,4 @@ def _lines(path: Path) -> Iterator[bytes]:
                 while len(line) == LINE_MAX_BYTES + 2 and not line.endswith(b"\n"):
                     line = file.readline(LINE_MAX_BYTES + 2)
     except (OSError, EOFError, zlib.error) as error:
-        raise UnreadableFileError(f"LOG={path}: cannot be read: {error}") from None
+        raise UnreadableFileError(f"{path}: cannot be read: {error}") from None

@@ -47,14 +47,14 @@ def files_of(paths: Sequence[str]) -> list[str]:
         elif place.is_dir():
             inside = [str(one) for one in sorted(place.rglob("*")) if one.is_file() and not one.name.startswith(".")]
             if not inside:
-                raise UserError(f"FILE={path}: is a folder without files.")
+                raise UserError(f"{path}: is a folder without files.")
             found += inside
         elif place.exists():
             if _is_device(place):
-                raise UserError(f"FILE={path}: is a device. Name a file, a folder or a pipe, or - for standard input.")
+                raise UserError(f"{path}: is a device. Name a file, a folder or a pipe, or - for standard input.")
             found.append(str(place))
         else:
-            raise UserError(f"FILE={path}: there is no such file.")
+            raise UserError(f"{path}: there is no such file.")
     return sorted(dict.fromkeys(found), key=_age)
 
 
@@ -105,7 +105,7 @@ def path_of(file: str) -> Path:
                 shutil.copyfileobj(come, copy)
         return Path(_COPIES[file].name) / name
     except OSError as error:
-        raise UserError(f"FILE={file}: cannot be copied to a temporary file: {error}. Set TMPDIR.") from None
+        raise UserError(f"{file}: cannot be copied to a temporary file: {error}. Set TMPDIR.") from None
 
 
 def _age(file: str) -> tuple[str, int, tuple[int, ...]]:
@@ -126,7 +126,7 @@ def open_blocks(file: str) -> Iterator[bytes]:
             is_gzip = opened.peek(2).startswith(_GZIP_MAGIC)
             yield from _blocks(gzip.GzipFile(fileobj=opened) if is_gzip else opened)
     except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"FILE={file}: cannot be read: {error}.") from None
+        raise UserError(f"{file}: cannot be read: {error}.") from None
 
 
 def _blocks(opened: BinaryIO | io.BufferedIOBase) -> Iterator[bytes]:

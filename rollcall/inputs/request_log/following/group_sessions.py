@@ -38,7 +38,7 @@ from rollcall.schemas.messages import (
 )
 
 INTERVAL_SHOWN = "answers show the group's heartbeat interval"
-CONFIGS_GIVEN = "SET= says what is set for the group"
+CONFIGS_GIVEN = "--set says what is set for the group"
 CONFIGS_SHOWN = "an administrator was shown what is set for the group"
 EPOCH_ROSE = "an epoch rose without a line, and a member was silent"
 SESSION_OVER = "a session was over, and no answer shows that it had ended"

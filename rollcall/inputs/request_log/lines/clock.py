@@ -26,7 +26,7 @@ def zone_of(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ZoneError(f"ZONE={name}: is not a time zone's name; one is UTC, another Asia/Kolkata") from None
+        raise ZoneError(f"--zone {name}: is not a time zone's name; one is UTC, another Asia/Kolkata") from None
 
 
 class LogClock:

@@ -72,10 +72,10 @@ def files_in_order(path: Path, zone: ZoneInfo) -> list[LogFile]:
     if path.is_file():
         return in_order({path: path.name}, zone)
     if not path.is_dir():
-        raise LogFileError(f"LOG={path}: there is no such file or folder")
+        raise LogFileError(f"{path}: there is no such file or folder")
     found = sorted(p for p in path.rglob("*") if p.is_file() and _IS_LOG.search(p.name) and not p.name.startswith("."))
     if not found:
-        raise LogFileError(f"LOG={path}: no file in this folder is named like a log (*.log, *.log.*, *.gz)")
+        raise LogFileError(f"{path}: no file in this folder is named like a log (*.log, *.log.*, *.gz)")
     return in_order({file: str(file.relative_to(path)) for file in found}, zone)
 
 

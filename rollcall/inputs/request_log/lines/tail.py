@@ -77,11 +77,11 @@ class LogTail:
     def __post_init__(self) -> None:
         self._clock = LogClock(self.zone)
         if self.path.is_dir():
-            raise LogFileError(f"LOG={self.path}: is a folder: name the file that grows, as kafka-request.log")
+            raise LogFileError(f"{self.path}: is a folder: name the file that grows, as kafka-request.log")
         if not self.path.exists() and not self.position.head:
-            raise LogFileError(f"LOG={self.path}: there is no such file")
+            raise LogFileError(f"{self.path}: there is no such file")
         if self.path.exists() and not os.access(self.path, os.R_OK):
-            raise LogFileError(f"LOG={self.path}: may not be read by this user")
+            raise LogFileError(f"{self.path}: may not be read by this user")
 
     def poll(self, lines_at_most: int) -> list[LogLine]:
         """The lines that were written since, at most this many; none if there are no more by now."""
