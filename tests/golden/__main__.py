@@ -42,8 +42,9 @@ def main(words: list[str]) -> int:
             kept = {name: kept[name] for name in cases()}
         KEPT.write_text("".join(f"{json.dumps(row)}\n" for _, row in sorted(kept.items())))
     print(f"{len(chosen)} cases, {different} differ from {KEPT.relative_to(ROOT)}.")
-    for program in ("explain", "replay"):
-        print(f"Rebalances by {program} alone: {sum(row['rebalances'][f'{program} alone'] for row in kept.values())}.")
+    for name, programs in (("rebalances", ("explain", "replay")), ("shadow_rebalances", ("shadow", "replay"))):
+        alone = {one: sum(row[name][f"{one} alone"] for row in kept.values() if name in row) for one in programs}
+        print(f"Rebalances of {' and '.join(programs)}: {', '.join(f'{alone[one]} by {one} alone' for one in alone)}.")
     return int(different > 0 and not is_written)
 
 

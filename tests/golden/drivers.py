@@ -58,13 +58,13 @@ def replayed(paths: Sequence[Path], home: Path) -> tuple[list[str], list[str]]:
         status = main(["replay", *map(str, paths), "--home", str(home), "--processes", "1"])
     if status != 0:
         return [f"exit status {status}"], []
-    rows = DeltaTable(str(home / "effects")).to_pyarrow_table().to_pylist()
-    reported = [_reported(row[0], row[1:-1], row[-1] or ()) for row in ask(home, _REBALANCES).rows]
-    return _cleaned(map(_fact, rows), paths), sorted(reported)
+    return _cleaned(map(_fact, _facts(home)), paths), _rebalances(home)
 
 
-def followed(path: Path, home: Path, seed: int, started: Callable[[Home, Path], Following]) -> list[str]:
-    """The facts of a shadow of a log that grows by random steps, and is killed now and then."""
+def followed(
+    path: Path, home: Path, seed: int, started: Callable[[Home, Path], Following]
+) -> tuple[list[str], list[str]]:
+    """The same of a shadow of a log that grows by random steps, and is killed now and then."""
     chance, at = Random(seed), Home(home)
     whole, grown = gzip.decompress(path.read_bytes()), home.parent / f"{home.name}.log"
     grown.touch()
@@ -78,8 +78,16 @@ def followed(path: Path, home: Path, seed: int, started: Callable[[Home, Path], 
         if chance.random() < _KILLS:
             following = started(at, grown)
     finish(following)
-    rows = DeltaTable(str(home / "effects")).to_pyarrow_table().to_pylist()
-    return _cleaned((_followed(one) for row in rows for one in each_heartbeat(row)), [grown])
+    facts = (_followed(one) for row in _facts(home) for one in each_heartbeat(row))
+    return _cleaned(facts, [grown]), _rebalances(home)
+
+
+def _facts(home: Path) -> list[dict[str, Any]]:
+    return DeltaTable(str(home / "effects")).to_pyarrow_table().to_pylist()
+
+
+def _rebalances(home: Path) -> list[str]:
+    return sorted(_reported(row[0], row[1:-1], row[-1] or ()) for row in ask(home, _REBALANCES).rows)
 
 
 def _followed(row: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 from rollcall.inputs.following.following import Following
 from rollcall.tables.home import Home
 from tests.golden.cases import Case, lay_out
-from tests.golden.drivers import explained, followed, replayed
+from tests.golden.drivers import differing, explained, followed, replayed
 from tests.shadow import printed_shadow, request_shadow
 
 KEPT = Path(__file__).parent / "golden.jsonl"
@@ -36,11 +36,20 @@ def say(case: Case) -> tuple[dict[str, Any], dict[str, list[str]]]:
         texts["explain"], explain_tells = explained(paths)
         texts["replay"], replay_tells = replayed(paths, Path(folder) / "home")
         if (started := STARTED.get(case.name.partition("/")[2])) is not None:
-            texts["shadow"] = followed(paths[0], Path(folder) / "shadow", SEED, started)
-    both = sum((Counter(explain_tells) & Counter(replay_tells)).values())
-    alone = {"explain alone": len(explain_tells) - both, "replay alone": len(replay_tells) - both}
-    row: dict[str, Any] = {"case": case.name, "rebalances": {"both": both, **alone}}
-    return row | {name: {"lines": len(lines), "hash": _hash(lines)} for name, lines in texts.items()}, texts
+            texts["shadow"], shadow_tells = followed(paths[0], Path(folder) / "shadow", SEED, started)
+    row: dict[str, Any] = {"case": case.name, "rebalances": _agreed(explain=explain_tells, replay=replay_tells)}
+    row |= {name: {"lines": len(lines), "hash": _hash(lines)} for name, lines in texts.items()}
+    if "shadow" in texts:
+        row["shadow_rebalances"] = _agreed(shadow=shadow_tells, replay=replay_tells)
+        texts["shadow_rebalances"] = [*differing(replay_tells, shadow_tells)]
+    return row, texts
+
+
+def _agreed(**tells: Sequence[str]) -> dict[str, int]:
+    """How many rebalances two programs tell alike, and how many each of them alone."""
+    one, other = map(Counter, tells.values())
+    both = (one & other).total()
+    return {"both": both, **{f"{program} alone": len(told) - both for program, told in tells.items()}}
 
 
 def kept_rows() -> dict[str, dict[str, Any]]:

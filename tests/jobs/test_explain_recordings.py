@@ -18,7 +18,7 @@ import pytest
 
 from rollcall.__main__ import main
 from rollcall.answers.sql.engine import ask
-from rollcall.answers.why.telling import held
+from rollcall.answers.why.telling import headline, held
 from rollcall.cli.explain import Asked, explain, explain_as_they_come
 from rollcall.cli.why import explanation_of
 from rollcall.history.facts import Fact
@@ -29,6 +29,7 @@ from rollcall.inputs.offsets_topic.dumps.json_lines import write_line
 from rollcall.inputs.offsets_topic.dumps.log_record import BadLine
 from rollcall.inputs.offsets_topic.dumps.reading import Dump
 from rollcall.inputs.printed.lines.entries import Clock
+from rollcall.inputs.printed.wording import cause_sentence
 from rollcall.inputs.recorded_groups import beside_lines
 from rollcall.inputs.recordings import Recordings
 from rollcall.programs.errors import UserError
@@ -38,6 +39,7 @@ from rollcall.schemas.effects import GroupNotCovered
 from rollcall.schemas.tables import AFTER_THE_LOGS
 from rollcall.tables.home import Home
 from tests.command_run import ran
+from tests.golden.cases import cases, lay_out
 from tests.offsets_topic.folded import OF_SESSIONS as TOPICS
 from tests.printed.forged import VICTIM, perfect
 from tests.printed.recorded import BROKERS, KAFKA_4_4
@@ -53,6 +55,7 @@ RECORDINGS = [
     *((CAPTURES / name / file,) for name in INCIDENTS for file in (LOG, TOPIC)),
     *((CAPTURES / name / TOPIC, BROKERS / f"{name}.log.gz") for name in INCIDENTS),
 ]
+SAME_WORDS = ("d-kill/half-log+lines", "n-classic-mixed/log")
 QUERY = """
     select group_id, to_generation_id, cause, is_inferred, cause_member_id, cause_client_id, cause_client_host,
       cause_candidates from rebalances
@@ -258,7 +261,7 @@ def test_times_of_a_request_log_are_of_the_zone_that_is_named(capsys: pytest.Cap
 def test_lines_tell_of_groups_and_generations_that_a_request_log_lacks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The log was switched on after the first rebalances, and has nothing of one group."""
+    """The log was switched on after the first rebalances, and has nothing of one group. It knows the others' hosts."""
     late = tmp_path / "kafka-request.log"
     with gzip.open(KILLED, "rt") as file:
         lines = file.read().splitlines(keepends=True)
@@ -273,7 +276,12 @@ def test_lines_tell_of_groups_and_generations_that_a_request_log_lacks(
     assert by_generation["clicks-agg", 3]["cause_client_host"] == "/127.0.1.22"
     for group_id, one in by_lines:
         if group_id == "views-agg" or one["generation_id"] == 1:
-            assert by_generation[group_id, one["generation_id"]] == one
+            both = by_generation[group_id, one["generation_id"]]
+            host, who = both["cause_client_host"] or "", one["cause_client_id"]
+            by_log = {"cause_client_host": host, "sentence": one["sentence"].replace(who, f"{who} on {host[1:]}")}
+            assert both == (one | by_log if host else one)
+    assert by_generation["views-agg", 1]["cause_client_host"] is None
+    assert by_generation["audit-trail", 1]["cause_client_host"] == "/127.0.1.13"
 
 
 def test_lines_of_another_zone_are_said_to_be(capsys: pytest.CaptureFixture[str]) -> None:
@@ -427,7 +435,7 @@ def test_a_recording_on_standard_input_is_read_as_from_a_file(name: str, is_comp
 def test_a_request_log_is_not_followed() -> None:
     with gzip.open(KILLED, "rt") as file:
         lines = file.read().splitlines()
-    with pytest.raises(UserError, match="LOG=-: is a broker's request log, and --follow follows what brokers"):
+    with pytest.raises(UserError, match="-: is a broker's request log, and --follow follows what brokers"):
         explain_as_they_come([(lines, True)], Asked(), "text", Terminal(quiet=True))
 
 
@@ -465,3 +473,14 @@ def test_a_rebalance_that_a_client_may_have_written_is_not_believed_beside_a_req
     both = [one["generation_id"] for _, one in rebalances(answer(capsys, KILLED, log, group_id="clicks-agg"))]
     assert 2 in both
     assert 99 not in both
+
+
+@pytest.mark.parametrize("case", SAME_WORDS)
+def test_why_says_what_set_a_rebalance_off_in_the_words_of_explain(case: str, tmp_path: Path) -> None:
+    paths, home = [str(path) for path in lay_out(cases()[case], tmp_path)], tmp_path / "home"
+    assert main(["replay", *paths, "--home", str(home), "--processes", "1"]) == 0
+    for group in answer_of(paths, None).groups:
+        for one in group.rebalances:
+            clause = cause_sentence(one).partition("; reason given")[0].removesuffix(".")
+            told = headline(explanation_of(Home(home), group.group_id, one.generation_id))
+            assert told.casefold().startswith(clause.casefold())
