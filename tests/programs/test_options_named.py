@@ -7,15 +7,23 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
-from rollcall.__main__ import main
+from rollcall.__main__ import command, main
 from tests.source_tree import ROOT
 
 KILLED = str(ROOT / "tests" / "printed" / "brokers" / "d-kill.log.gz")
 NAME = re.compile(r"(?<![^\s(`])([A-Z][A-Z_]+)=")
 OF_OTHERS = {"DEBUG", "KEY"}
 """Kafka-node's variable, and a placeholder."""
+OPTION = re.compile(r"--[a-z][a-z-]*")
+
+
+def options_of(name: str) -> set[str]:
+    called = command.get_command(click.Context(command), name)
+    assert called is not None
+    return {option for param in called.params for option in (*param.opts, *param.secondary_opts)}
 
 
 def named_in_source() -> Iterator[tuple[str, str]]:
@@ -60,6 +68,7 @@ def test_no_sentence_names_a_variable_of_make() -> None:
         (["shadow", KILLED, "--no-offsets"], f"{KILLED}: --conf and --offsets are said of a cluster"),
         (["page", "--listen", "8099"], "--page 8099: is not of the form host:port"),
         (["page", "--listen", "0.0.0.0:80"], "--page 0.0.0.0:80: others reach it, so it needs gateway.users and "),
+        (["demo", "--listen", "8099"], "--page 8099: is not of the form host:port"),
         (["export", "--listen", "8099"], "--listen 8099: is not of the form host:port"),
         (["run", "--page", "8099"], "--page 8099: is not of the form host:port"),
         (["pictures", "g", "--minutes", "long"], "--minutes long: is not a number."),
@@ -81,3 +90,4 @@ def test_an_error_names_what_was_typed(
     assert status == 2, said
     assert says in said, said
     assert not NAME.search(said), said
+    assert {*OPTION.findall(said)} <= options_of(typed[0]), said

@@ -51,7 +51,10 @@ def run(
 
 @click.command(epilog=examples("rollcall demo", "rollcall demo --listen 127.0.0.1:8090 --no-browser"))
 @click.option(
-    "--listen", metavar="HOST:PORT", default="", help="Where the page is served (default: any free port of 127.0.0.1)."
+    *("--listen", "--page", "listen"),
+    metavar="HOST:PORT",
+    default="",
+    help="Where the page is served (default: any free port of 127.0.0.1).",
 )
 @click.option("--browser/--no-browser", default=True, help="Open the browser, or only print the address.")
 def demo(listen: str, browser: bool) -> None:
