@@ -16,7 +16,10 @@ from rollcall.serve.page.__main__ import serve
 from rollcall.tables.home import Home
 
 LOG = Path(__file__).with_name("demo.log.gz")
-"""tests/captures/t-lag: three minutes of a real broker; its groups have lag, deploys, stuck and killed members."""
+"""tests/captures/t-lag: three minutes of a real broker; its groups have lag, deploys, stuck and killed members.
+
+Only the last line is added: the recording left METADATA out, which says which topic each id is.
+"""
 BEGINS = "rebalance?group=clicks-live&generation=5"
 SAYS = (
     "rollcall: a consumer of clicks-live was killed: why it was removed and what that cost is at {address}{begins}",

@@ -14,7 +14,11 @@ FOLDER = ROOT / "tests" / "captures"
 BOTH_PROTOCOLS = ("n-classic-mixed", "o-consumer-protocol", "q-consumer-slow")
 """Captures whose truth has groups of either protocol, and whose logs have the lines of both."""
 OF_LAG = "t-lag"
-"""The capture with the lines that lag is known from; its groups are of either protocol too."""
+"""The capture with the lines that lag is known from; its groups are of either protocol too.
+
+Its last line is not the broker's: the recording left METADATA out, and this one says which topic each id is, as
+truth.json does.
+"""
 NAMES = sorted({path.parent.name for path in FOLDER.glob("*/requests.log.gz")} - {*BOTH_PROTOCOLS, OF_LAG})
 NEWER_PROTOCOL = "app-new-protocol"
 
