@@ -49,7 +49,7 @@ def _agreed(**tells: Sequence[str]) -> dict[str, int]:
     """How many rebalances two programs tell alike, and how many each of them alone."""
     one, other = map(Counter, tells.values())
     both = (one & other).total()
-    return {"both": both, **{f"{program} alone": len(told) - both for program, told in tells.items()}}
+    return {"both": both, **{f"{program} alone": len(reported) - both for program, reported in tells.items()}}
 
 
 def kept_rows() -> dict[str, dict[str, Any]]:

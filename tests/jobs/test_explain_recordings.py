@@ -435,7 +435,7 @@ def test_a_recording_on_standard_input_is_read_as_from_a_file(name: str, is_comp
 def test_a_request_log_is_not_followed() -> None:
     with gzip.open(KILLED, "rt") as file:
         lines = file.read().splitlines()
-    with pytest.raises(UserError, match="-: is a broker's request log, and --follow follows what brokers"):
+    with pytest.raises(UserError, match=r"^-: is a broker's request log, and --follow follows what brokers"):
         explain_as_they_come([(lines, True)], Asked(), "text", Terminal(quiet=True))
 
 
@@ -482,5 +482,5 @@ def test_why_says_what_set_a_rebalance_off_in_the_words_of_explain(case: str, tm
     for group in answer_of(paths, None).groups:
         for one in group.rebalances:
             clause = cause_sentence(one).partition("; reason given")[0].removesuffix(".")
-            told = headline(explanation_of(Home(home), group.group_id, one.generation_id))
-            assert told.casefold().startswith(clause.casefold())
+            by_why = headline(explanation_of(Home(home), group.group_id, one.generation_id))
+            assert by_why.casefold().startswith(clause.casefold())

@@ -146,14 +146,14 @@ def test_of_rebalances_that_are_as_near_each_is_evidence_and_none_is_the_cause()
 def test_the_lines_of_what_a_request_log_knows_as_well_are_evidence_too() -> None:
     why, fields = cause(CauseKind.SESSION_EXPIRED), {"member_id": "m", "end_cause": EndCause.SESSION_EXPIRED}
 
-    def told(late_ms: int) -> list[Effect]:
+    def facts(late_ms: int) -> list[Effect]:
         return [
             effect(MemberRemoved, 7_000 + late_ms, **fields),
             effect(RebalanceStarted, 7_000 + late_ms, from_generation_id=2, cause=why),
             ended(9_000 + late_ms, 3, why, started_at_ms=7_000 + late_ms),
         ]
 
-    in_requests, lines = told(0), told(1)
+    in_requests, lines = facts(0), facts(1)
     found = in_log(in_requests, lines)
     assert [found.changed[place] for place in range(3)] == in_requests
     assert [found.by[place] for place in range(3)] == lines
